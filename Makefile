@@ -1,0 +1,86 @@
+# gatewayd from a clean checkout: needs Python 3.11 or newer, make and a package index; uv is used when it is there.
+PYTHON ?= python3
+JOBS ?= 2
+# `make lock UPGRADE=--upgrade` moves every pin to its newest version; without it only what changed moves.
+UPGRADE ?=
+MINUTES ?= 60
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint types tests corpus bench soak lock clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+# Installs exactly what a lock names, and nothing whose hash differs, then the checkout itself.
+define install
+	@if command -v uv >/dev/null 2>&1; then \
+		uv pip install --quiet --python $(BIN)/python --require-hashes --requirement $(1) && \
+		uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .; \
+	else \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(1) && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .; \
+	fi
+endef
+
+$(BIN)/python:
+	@if command -v uv >/dev/null 2>&1; then \
+		uv venv --quiet --python '>=3.11' $(VENV); \
+	elif $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+		$(PYTHON) -m venv $(VENV); \
+	else \
+		echo "gatewayd needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3" >&2; exit 1; \
+	fi
+
+$(VENV)/.run: requirements.lock pyproject.toml | $(BIN)/python
+	$(call install,requirements.lock)
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
+	$(call install,requirements-dev.lock)
+	@touch $@ $(VENV)/.run
+
+venv: $(VENV)/.dev  ## the development environment in .venv
+
+demo: $(VENV)/.run  ## PostgreSQL with a sample shop, a policy and gatewayd; Ctrl-C ends it
+	@$(BIN)/gatewayd demo
+
+test: lint types tests  ## everything that must hold before a commit: lint, types, all tests (below 10 minutes)
+
+lint: $(VENV)/.dev  ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev  ## mypy, strict
+	@$(BIN)/mypy
+
+tests: $(VENV)/.dev  ## the tests alone
+	@$(BIN)/pytest --numprocesses $(JOBS)
+
+corpus: $(VENV)/.dev  ## statements that must be refused and statements that must pass
+	@$(BIN)/pytest tests/corpus
+
+bench: $(VENV)/.dev  ## the same work on gatewayd and, where npm is, on its peers
+	@$(BIN)/python -m tests.bench.run
+
+soak: $(VENV)/.dev  ## the long runs: faults, then generated statements for MINUTES (60)
+	@$(BIN)/pytest -m soak --timeout 0 tests/faults
+	@$(BIN)/python -m tests.properties.run --minutes $(MINUTES)
+
+UV := $(shell command -v uv || echo build/uv/bin/uv)
+COMPILE = $(UV) pip compile --no-config --quiet --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url
+
+lock: $(if $(filter build/%,$(UV)),$(UV))  ## resolve the dependencies anew into the locks
+	@$(COMPILE) $(UPGRADE) --extra demo --output-file requirements.lock pyproject.toml requirements-build.in
+	@$(COMPILE) $(UPGRADE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock \
+		pyproject.toml requirements-build.in
+
+build/uv/bin/uv:
+	@$(PYTHON) -m venv build/uv
+	@build/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+clean:  ## remove what make and the tools made here
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

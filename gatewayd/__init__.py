@@ -1,0 +1,3 @@
+"""gatewayd: a policy gateway between an AI agent and PostgreSQL."""
+
+__version__ = "0.1.0"

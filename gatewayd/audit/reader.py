@@ -1,0 +1,146 @@
+"""Reading the audit file by pages, on a connection of its own that never writes (spec: GET /audit/since; contract 7).
+
+Ids rise in commit order, so "larger than the last id seen" misses no row and repeats none, whatever is written meanwhile. Each
+piece of a page is a short read of its own: a slow client holds no snapshot, and with it no write-ahead log, open.
+"""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import trio
+
+from gatewayd.audit.rows import COLUMNS
+
+START: Final = "0"  # the cursor before the first row: smaller than every ULID in use
+_PIECE_CHARACTERS: Final = 256 * 1024
+
+_PAYLOAD: Final = COLUMNS.index("payload")
+_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM audit_events WHERE id > ? ORDER BY id LIMIT ?"
+
+
+class AuditRow(msgspec.Struct, frozen=True):
+    """One row as the specification shows it; `payload` is JSON text, embedded as it is."""
+
+    id: str
+    query_id: str
+    tenant_id: str
+    database: str
+    agent_name: str | None
+    agent_version: str | None
+    agent_intent: str | None
+    mcp_token_id: str | None
+    ts: int
+    event_type: str
+    payload: msgspec.Raw
+    schema_version: int
+
+
+def connect_for_reading(path: str) -> sqlite3.Connection:
+    """A connection that can only read, for this or another process. Raises sqlite3.Error, also when there is no such file."""
+    uri = Path(path).absolute().as_uri() + "?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=5, isolation_level=None, check_same_thread=False)
+
+
+def read_rows(connection: sqlite3.Connection, after: str, limit: int, characters: int = _PIECE_CHARACTERS) -> list[AuditRow]:
+    """Rows with an id above `after`, ascending: at most `limit`, and no more than reach `characters` of payload."""
+    rows: list[AuditRow] = []
+    selected = connection.execute(_SELECT, (after, limit))
+    try:
+        for row in selected:
+            payload = row[_PAYLOAD]
+            values = (*row[:_PAYLOAD], msgspec.Raw(payload.encode()), *row[_PAYLOAD + 1 :])
+            rows.append(AuditRow(*values))
+            characters -= len(payload)
+            if characters <= 0:
+                break
+    finally:
+        selected.close()  # ends the read, or the log could not be reused
+    return rows
+
+
+def has_rows_after(connection: sqlite3.Connection, cursor: str) -> bool:
+    return connection.execute("SELECT 1 FROM audit_events WHERE id > ? LIMIT 1", (cursor,)).fetchone() is not None
+
+
+class Page:
+    """The JSON text of one page, `{"rows": […], "next_cursor": …}`, in pieces of a few hundred KiB or one row.
+
+    `next_cursor` is the last id of the page, or null when no row with a larger id exists. Iterating raises sqlite3.Error or
+    OSError when the file cannot be read; `begin()` meets most of that before anything was said.
+    """
+
+    def __init__(self, reader: "AuditReader", cursor: str, limit: int) -> None:
+        self._reader = reader
+        self._cursor = cursor
+        self._left = limit
+        self._separator = b'{"rows":['
+        self._ready: bytes | None = None
+        self._is_ended = False
+
+    async def begin(self) -> None:
+        """Reads the first piece ahead."""
+        self._ready = await anext(self)
+
+    def __aiter__(self) -> "Page":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._ready is not None:
+            ready, self._ready = self._ready, None
+            return ready
+        if self._is_ended:
+            raise StopAsyncIteration
+        return await trio.to_thread.run_sync(self._piece, limiter=self._reader.limiter)
+
+    def _piece(self) -> bytes:
+        connection = self._reader.connection()
+        rows = read_rows(connection, self._cursor, self._left)
+        piece = bytearray()
+        for row in rows:
+            piece += self._separator
+            _encode_into(row, piece, -1)
+            self._separator = b","
+        if rows:
+            self._cursor = rows[-1].id
+            self._left -= len(rows)
+        has_more = bool(rows) and has_rows_after(connection, self._cursor)
+        if not (has_more and self._left):
+            self._is_ended = True
+            opening = b"" if self._separator == b"," else self._separator
+            piece += opening + b'],"next_cursor":' + msgspec.json.encode(self._cursor if has_more else None) + b"}"
+        return bytes(piece)
+
+
+_encode_into = msgspec.json.Encoder().encode_into
+
+
+class AuditReader:
+    """Pages of one audit file. Its connection follows the path: a file put in the place of another is opened anew."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._inode = (0, 0)
+        self.limiter = trio.CapacityLimiter(1)  # the connection is for one thread at a time
+
+    def page(self, cursor: str, limit: int) -> Page:
+        """Up to `limit` rows with an id above `cursor`, which is START or a ULID."""
+        return Page(self, cursor, limit)
+
+    def connection(self) -> sqlite3.Connection:
+        """For the thread that holds `limiter`."""
+        status = os.stat(self._path)
+        inode = (status.st_dev, status.st_ino)
+        if self._connection is None or inode != self._inode:
+            self.close()
+            self._connection = connect_for_reading(self._path)
+            self._inode = inode
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,173 @@
+"""What a database contains, as an immutable snapshot (contract 12). Pure data and look-ups; `postgres/inspect.py` fills it.
+
+Names are as PostgreSQL stores them (folded, unquoted). Built-in objects of `pg_catalog` are not here, except its relations:
+`sql/builtins.py` speaks for built-in functions, operators and types. Temporary and TOAST relations are not here at all.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final, Literal
+
+import msgspec
+
+RelationKind = Literal[
+    "table", "partitioned table", "view", "materialized view", "foreign table", "sequence", "index", "composite type"
+]
+Volatility = Literal["immutable", "stable", "volatile"]
+
+SYSTEM_COLUMNS: Final = frozenset({"tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"})
+"""Columns every table has besides `Relation.columns`."""
+
+
+class Column(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    type: str  # as format_type() prints it, without typmod: "numeric", "character varying", "public.mood", "text[]"
+    nullable: bool = True
+
+
+class Constraint(msgspec.Struct, frozen=True, gc=False):
+    """What a row of a table must fulfil, or, of kind "partition", what decides which partition holds it.
+
+    `columns` are the table's own. Of a "foreign" key the `other` relation holds the values, in `other_columns`; "referenced" is
+    the same key seen from there.
+    """
+
+    kind: Literal["unique", "check", "foreign", "referenced", "partition"]
+    columns: tuple[str, ...]
+    other: int = 0
+    other_columns: tuple[str, ...] = ()
+
+
+class Relation(msgspec.Struct, frozen=True, gc=False):
+    oid: int
+    schema: str
+    name: str
+    kind: RelationKind
+    columns: tuple[Column, ...] = ()  # in attnum order, dropped ones left out
+    parents: tuple[int, ...] = ()  # oids it inherits from or is a partition of
+    children: tuple[int, ...] = ()
+    reads: tuple[int, ...] = ()  # oids of the relations a view's or materialized view's query names directly, pg_catalog's too
+    functions: tuple[int, ...] = ()  # oids of user-defined functions, also behind operators and types, that its query calls
+    rule_targets: tuple[int, ...] = ()  # oids touched by its ON INSERT/UPDATE/DELETE rules
+    row_security: bool = False
+    belongs_to: int | None = None
+    """Of an index its table, of a sequence the table whose column owns it, 0 where nobody; None: not told."""
+    builtins: tuple[str, ...] = ()  # names of the built-in functions its query calls, but for the plainly allowed ones
+    keys: tuple[str, ...] = ()  # of an index: the columns of its table that it holds; all of them where it holds an expression
+    definition: str = ""  # a view's or materialized view's query as pg_get_viewdef() prints it: every name qualified, no stars
+    generated: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each generated column with the columns that it is made of
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+
+class Function(msgspec.Struct, frozen=True, gc=False):
+    """A user-defined function, aggregate, window function or procedure: everything outside pg_catalog."""
+
+    oid: int
+    schema: str
+    name: str
+    volatility: Volatility
+    security_definer: bool
+    language: str  # "sql", "plpgsql", "c", "internal", ...
+    extension: str | None  # the extension that owns it
+    arguments: int
+    kind: Literal["function", "aggregate", "window", "procedure"] = "function"
+    calls: tuple[int, ...] = ()
+    """An aggregate's transition, final, … functions that are user-defined. PostgreSQL notes every aggregate as immutable; here
+    `volatility` and `security_definer` are the worst of its functions, built-in ones too."""
+    builtins: tuple[str, ...] = ()  # names of the built-in ones there, but for the plainly allowed ones and support routines
+
+
+class Operator(msgspec.Struct, frozen=True, gc=False):
+    """A user-defined operator and the function that it runs (0: a built-in one)."""
+
+    schema: str
+    name: str
+    function: int
+    builtin_function: str | None = None
+
+
+class Type(msgspec.Struct, frozen=True, gc=False):
+    """A user-defined type, under its own name and its array's. `functions` are the user-defined ones that a conversion to or from
+    it runs: input/output functions, domain CHECKs (at any depth of domains, composites, arrays and ranges) and casts; `builtins`
+    the names of built-in ones in those CHECKs, but for the plainly allowed ones.
+
+    A row type of a table is here only when it reaches such a function, a type of pg_catalog only when a user-defined cast does.
+    """
+
+    schema: str
+    name: str
+    kind: Literal["base", "composite", "domain", "enum", "range", "multirange", "pseudo"]
+    functions: tuple[int, ...] = ()
+    builtins: tuple[str, ...] = ()
+    extension: str | None = None
+    base: str = ""  # of a domain the type it is made of at last, as in Column.type
+
+
+class Catalog(msgspec.Struct, frozen=True, dict=True):
+    """One database at one moment. `revision` rises with every snapshot of that database; 0 is the unread catalog."""
+
+    revision: int
+    database: str  # current_database()
+    server_version: int = 0  # server_version_num
+    relations: Mapping[tuple[str, str], Relation] = {}
+    functions: Mapping[int, Function] = {}
+    operators: tuple[Operator, ...] = ()
+    types: Mapping[tuple[str, str], Type] = {}
+    encoding: str = "UTF8"  # server_encoding, as PostgreSQL spells it
+
+    @property
+    def is_read(self) -> bool:
+        return self.revision > 0
+
+    def relation(self, schema: str, name: str) -> Relation | None:
+        return self.relations.get((schema, name))
+
+    @cached_property
+    def by_oid(self) -> Mapping[int, Relation]:
+        return {relation.oid: relation for relation in self.relations.values()}
+
+    @cached_property
+    def indexes_by_table(self) -> Mapping[int, tuple[Relation, ...]]:
+        found: dict[int, list[Relation]] = {}
+        for relation in self.relations.values():
+            if relation.kind == "index" and relation.belongs_to:
+                found.setdefault(relation.belongs_to, []).append(relation)
+        return {oid: tuple(indexes) for oid, indexes in found.items()}
+
+    @cached_property
+    def worked_out(self) -> dict[int, object]:
+        """Room for what `policy/` derives from this snapshot, by identity of the policy; it goes when the snapshot goes."""
+        return {}
+
+    @cached_property
+    def masks_worked_out(self) -> dict[int, object]:
+        """As `worked_out`, for `masking/`."""
+        return {}
+
+    @cached_property
+    def conversions_run_functions(self) -> bool:
+        """Whether the conversion of some type runs a user-defined function: what RUNS_ANY_CONVERSION is refused for."""
+        return any(type_.functions or type_.builtins for type_ in self.types.values())
+
+    @cached_property
+    def functions_by_name(self) -> Mapping[str, tuple[Function, ...]]:
+        found: dict[str, list[Function]] = {}
+        for function in self.functions.values():
+            found.setdefault(function.name, []).append(function)
+        return {name: tuple(functions) for name, functions in found.items()}
+
+    @cached_property
+    def operators_by_name(self) -> Mapping[str, tuple[Operator, ...]]:
+        found: dict[str, list[Operator]] = {}
+        for operator in self.operators:
+            found.setdefault(operator.name, []).append(operator)
+        return {name: tuple(operators) for name, operators in found.items()}
+
+
+def unread(database: str) -> Catalog:
+    """The catalog of a database that did not answer yet."""
+    return Catalog(revision=0, database=database)

@@ -1,0 +1,71 @@
+"""`gatewayd doctor`: everything a gatewayd depends on, in the order in which it needs it (contract 14)."""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from gatewayd import log
+from gatewayd.cli import options
+from gatewayd.cli.output import Output, remark
+from gatewayd.exit_codes import FAILURE
+
+if TYPE_CHECKING:
+    from gatewayd.cli.doctor.check import Check
+
+
+@click.command()
+@options.as_json
+def command(as_json: bool) -> None:
+    """Look at everything a gatewayd depends on, and say what to do.
+
+    Configuration, policy, audit file, listener, each database from its name to a canary query through the whole corridor, and
+    the gatewayd that runs, if one does. Nothing is changed: the canary is audited in a scratch file, and by the running gatewayd
+    like any call. Exits with 1 when something FAILs.
+    """
+    import trio
+
+    from gatewayd.cli.doctor.check import show
+
+    log.set_level("error")  # what the parts of the daemon say about themselves is not for this reader
+    output = Output(as_json=as_json)
+    counted: Counter[str] = Counter()
+
+    def report(check: "Check") -> None:
+        counted[check.outcome] += 1
+        show(output, check)
+
+    trio.run(_look, report)
+    remark(f"{counted['OK']} OK, {counted['WARN']} WARN, {counted['FAIL']} FAIL")
+    if counted["FAIL"]:
+        sys.exit(FAILURE)
+
+
+async def _look(report: "Callable[[Check], None]") -> None:
+    from gatewayd.cli.doctor import configuration, database, service
+    from gatewayd.cli.doctor.check import fail
+    from gatewayd.cli.progress import waiting
+    from gatewayd.cli.query import own_url
+    from gatewayd.settings import SettingsErrors, load_settings
+
+    try:
+        settings = load_settings(os.environ)
+    except SettingsErrors as errors:
+        for problem in errors.problems:
+            report(fail("configuration", problem, "correct it; README has every variable"))
+        return
+    for check in configuration.checks(settings):
+        report(check)
+    entries = configuration.configured(settings)
+    for entry in entries:
+        async with waiting(f"looking at database {entry.name}"):
+            found = [check async for check in database.checks(entry)]
+        for check in found:
+            report(msgspec.structs.replace(check, database=entry.name))
+    if settings.transport == "http":
+        async for check in service.checks(own_url(os.environ), entries):
+            report(check)

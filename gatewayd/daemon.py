@@ -1,0 +1,251 @@
+"""The nursery tree, drawn once: what starts, in which order, and how it drains (design: Who owns what; Stop).
+
+    signals
+      audit file and writer
+        services: databases (a pool and a catalog refresher each), senders, watchdog, status
+          listener: HTTP or stdio, each request's own tasks; reloads by SIGHUP
+
+Everything closes in the reverse order. A service that crashes takes the tree down with it: exit 1, the service manager restarts.
+"""
+
+import contextlib
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+
+import trio
+
+from gatewayd import __version__, log
+from gatewayd.audit.events import DEFAULT_DATABASE
+from gatewayd.audit.writer import Audit, AuditFileLocked, AuditFileUnusable, open_audit
+from gatewayd.databases import Databases, check_masks
+from gatewayd.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
+from gatewayd.gateway import Database, Gateway, Masking
+from gatewayd.mcp.dispatch import Dispatch
+from gatewayd.mcp.tools.surface import tools_of
+from gatewayd.notify.systemd import ServiceManager, feed_watchdog, keep_status
+from gatewayd.notify.telemetry import Telemetry
+from gatewayd.notify.webhook import DenyWebhook
+from gatewayd.observers import to_telemetry, to_webhook
+from gatewayd.policy.problem import PolicyErrors
+from gatewayd.reload import Reloader
+from gatewayd.settings import Settings
+
+STOP_BEYOND_GRACE_S: Final = 30.0
+"""What stopping may take after the grace: cancelled statements confirmed, closing rows, the senders' last second."""
+
+OnReady = Callable[[str], None]
+Announce = Callable[[str], Awaitable[None]]
+
+
+async def serve(settings: Settings, *, on_ready: OnReady | None = None) -> int:
+    """Run until stopped by a signal or by the client of stdio; the exit code (contract 13).
+
+    `on_ready` is called once with the address that answers: `http://host:port/mcp`, or `stdio`.
+    """
+    log.set_level(settings.log_level)
+    for warning in settings.warnings:
+        log.warning(log.CONFIGURATION_DOUBTFUL, detail=warning)
+    daemon = _Daemon(settings, on_ready)
+    try:
+        await daemon.run()
+    except* Exception as crash:
+        daemon.exit_code = _crashed(crash)
+    log.info(log.STOPPED, exit_code=daemon.exit_code)
+    return daemon.exit_code
+
+
+def _crashed(crash: BaseExceptionGroup[BaseException]) -> int:
+    """The exit code of what ended the tree, logged without its message where that could carry SQL or data."""
+    leaf: BaseException = crash
+    while isinstance(leaf, BaseExceptionGroup):
+        leaf = leaf.exceptions[0]
+    if isinstance(leaf, AuditFileLocked):
+        log.error(log.SERVICE_UNAVAILABLE, error=str(leaf))
+        return UNAVAILABLE
+    if isinstance(leaf, AuditFileUnusable):
+        log.error(log.CONFIGURATION_INVALID, error=f"DB_PATH: {leaf}")
+        return CONFIGURATION
+    if isinstance(leaf, PolicyErrors):
+        log.error(log.CONFIGURATION_INVALID, error=str(leaf))
+        return CONFIGURATION
+    log.error(log.UNEXPECTED_FAILURE, **log.places(leaf))
+    return FAILURE
+
+
+class _Daemon:
+    """One run of the daemon. `_stop` is the first signal, `_serving` what the second cancels."""
+
+    def __init__(self, settings: Settings, on_ready: OnReady | None) -> None:
+        self.exit_code = 0
+        self._settings = settings
+        self._on_ready = on_ready
+        self._stop = trio.Event()
+        self._serving = trio.CancelScope()
+        self._manager = ServiceManager(os.environ)
+        self._webhook: DenyWebhook | None = None
+        # One is enough: a reload that has not begun yet reads what the later signals meant too.
+        self._hung_up, self._hangups = trio.open_memory_channel[None](1)
+
+    async def run(self) -> None:
+        settings = self._settings
+        async with trio.open_nursery() as watching:
+            await watching.start(self._heed_signals)
+            await watching.start(self._heed_hangups)
+            async with open_audit(settings.db_path, settings.audit_synchronous) as audit, trio.open_nursery() as recording:
+                await recording.start(audit.run)
+                async with trio.open_nursery() as services:
+                    databases = Databases()
+                    await services.start(databases.run)
+                    gateway = await self._gateway(audit, databases)
+                    self._webhook = await self._start_senders(gateway, services)
+                    await services.start(feed_watchdog, self._manager, audit.answers)
+                    with self._serving:
+                        await self._listen(gateway, Reloader(settings, gateway, databases), services)
+                    services.cancel_scope.cancel()
+                recording.cancel_scope.cancel()
+            watching.cancel_scope.cancel()
+
+    async def _gateway(self, audit: Audit, databases: Databases) -> Gateway:
+        settings = self._settings
+        policies = settings.policies
+        served: dict[str, Database] = {}
+        if policies.databases is not None:
+            for named in policies.databases:
+                served[named.name] = await databases.open(named.name, named.url, named.policy)
+        else:
+            assert policies.single is not None
+            assert settings.database_url is not None
+            url = settings.database_url.reveal()
+            served[DEFAULT_DATABASE] = await databases.open(DEFAULT_DATABASE, url, policies.single)
+        await check_masks((database, database.enforced.policy) for database in served.values())
+        masking = Masking(settings.mask_salt, settings.mask_source_rewrite)
+        return Gateway(audit, served, masking=masking)
+
+    async def _start_senders(self, gateway: Gateway, services: trio.Nursery) -> DenyWebhook | None:
+        """The deny webhook and telemetry, each only where it is configured. When cancelled they get a last second."""
+        settings = self._settings
+        webhook = None
+        if settings.telemetry != "off":
+            telemetry = Telemetry(
+                settings.db_path,
+                settings.telemetry_endpoint,
+                settings.telemetry_heartbeat_ms,
+                settings.transport,
+                __version__,
+                debug=settings.telemetry == "debug",
+            )
+            await services.start(telemetry.run)
+            gateway.observers += (to_telemetry(telemetry),)
+        if settings.deny_webhook is not None:
+            webhook = DenyWebhook(settings.deny_webhook.reveal(), settings.deny_webhook_rules, __version__)
+            await services.start(webhook.run)
+            gateway.observers += (to_webhook(webhook),)
+        return webhook
+
+    async def _listen(self, gateway: Gateway, reloader: Reloader, services: trio.Nursery) -> None:
+        """Serve until the stop signal, and until the calls in flight have ended or had their grace."""
+        dispatch = Dispatch("gatewayd", __version__, tools_of(gateway))
+
+        def status() -> str:
+            return _status(gateway)
+
+        async def announce(address: str) -> None:
+            self._announce(gateway, address)
+            await services.start(keep_status, self._manager, status)
+
+        async with trio.open_nursery() as listener:
+            listener.start_soon(self._reload_on_hangup, reloader, status)
+            if self._settings.transport == "stdio":
+                await self._listen_stdio(dispatch, announce, listener)
+            else:
+                await self._listen_http(dispatch, gateway, reloader, announce, listener)
+            self._stop.set()  # the client of stdio went: the same way out as a signal
+            listener.cancel_scope.cancel()
+
+    async def _listen_stdio(self, dispatch: Dispatch, announce: Announce, listener: trio.Nursery) -> None:
+        from gatewayd.mcp.stdio import serve_stdio  # each transport imports only what it uses: start-up time
+
+        listener.start_soon(self._drain, dispatch.drain)
+        await announce("stdio")
+        await serve_stdio(dispatch, stop=self._stop, grace_s=self._settings.shutdown_grace_s)
+
+    async def _listen_http(
+        self, dispatch: Dispatch, gateway: Gateway, reloader: Reloader, announce: Announce, listener: trio.Nursery
+    ) -> None:
+        from gatewayd.http.service import HttpService
+
+        settings = self._settings
+        service = HttpService(settings, dispatch, gateway, reloader, self._webhook)
+        try:
+            port = await listener.start(partial(service.serve, stop=self._stop))
+        except OSError as failure:
+            where = f"{settings.host} port {settings.port}"
+            log.error(log.SERVICE_UNAVAILABLE, error=f"PORT: cannot listen on {where} ({failure.strerror}); expected a free port")
+            self.exit_code = UNAVAILABLE
+            return
+        listener.start_soon(self._drain, service.drain)
+        await announce(f"http://{_reachable(settings.host)}:{port}/mcp")
+        await service.ended.wait()
+
+    def _announce(self, gateway: Gateway, address: str) -> None:
+        policy = "file" if self._settings.policy_file else "none: reads allowed, writes denied"
+        log.info(log.STARTED, version=__version__, address=address, databases=len(gateway.databases), policy=policy)
+        if not self._stop.is_set():
+            self._manager.ready(_status(gateway))
+        if self._on_ready is not None:
+            self._on_ready(address)
+
+    async def _drain(self, drain: Callable[[], None]) -> None:
+        """From the first signal on, new calls are refused."""
+        await self._stop.wait()
+        drain()
+
+    async def _heed_signals(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """First signal: drain. Second: cancel at once, in the same order."""
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            task_status.started()
+            async for number in signals:
+                if not self._stop.is_set():
+                    log.info(log.STOPPING, signal=signal.Signals(number).name)
+                    self._manager.stopping(self._settings.shutdown_grace_s + STOP_BEYOND_GRACE_S)
+                    self._stop.set()
+                else:
+                    self._serving.cancel()
+
+    async def _heed_hangups(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Held for the whole life, so that SIGHUP ends this process at no time."""
+        with trio.open_signal_receiver(signal.SIGHUP) as signals, self._hung_up:
+            task_status.started()
+            async for _ in signals:
+                with contextlib.suppress(trio.WouldBlock, trio.BrokenResourceError):
+                    self._hung_up.send_nowait(None)
+
+    async def _reload_on_hangup(self, reloader: Reloader, status: Callable[[], str]) -> None:
+        """SIGHUP reads the policy file again, through the same code as POST /admin/policy."""
+        async with self._hangups:
+            async for _ in self._hangups:
+                if self._stop.is_set():
+                    return
+                self._manager.reloading()
+                worked = await reloader.reload_file()
+                if not self._stop.is_set():  # READY=1 in any case, or `systemctl reload` would wait for it
+                    self._manager.ready(status() if worked else f"policy file refused, the old policy holds; {status()}")
+
+
+def _status(gateway: Gateway) -> str:
+    """The line that `systemctl status` shows."""
+    if not gateway.audit.statistics().available:
+        return "audit file cannot be written: nothing runs"
+    databases = gateway.databases.values()
+    answering = sum(database.refresher.statistics().answers for database in databases)
+    return f"serving, {answering}/{len(databases)} databases answer"
+
+
+def _reachable(host: str) -> str:
+    """An address a client on this machine can use for what `host` binds."""
+    if host in ("0.0.0.0", "::"):
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,200 @@
+"""The HTTP server: listener, connection cap, the fence around each connection, and the order of stopping (mcp.md, hypercorn).
+
+What one connection does is in `connection.py`. The listener closes first; then connections without a request end, the others
+get the grace time, and what is left is cancelled.
+"""
+
+import errno
+import resource
+import socket
+from typing import Final, final
+
+import msgspec
+import trio
+from hypercorn.config import Config
+from hypercorn.trio.worker_context import WorkerContext
+
+from gatewayd import log
+from gatewayd.http.connection import App, Connection
+
+BACKLOG: Final = 1024
+CONNECTIONS: Final = 4096
+RESERVED_DESCRIPTORS: Final = 256  # for pools, the audit file, the loops: agents' connections must not starve them
+_ACCEPT_PAUSE_S: Final = 0.1
+_ACCEPT_LOG_S: Final = 60.0
+_FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+class ServerStatistics(msgspec.Struct, frozen=True):
+    open: int
+    accepted: int  # since start
+    refused: int  # since start, over the cap
+    failed: int  # since start, ended by a bug
+
+
+@final
+class HttpServer:
+    """Serves one ASGI application. `serve` runs once."""
+
+    def __init__(self, app: App, *, grace_s: float, max_connections: int = CONNECTIONS) -> None:
+        self._app: Final = app
+        self._grace_s: Final = grace_s
+        self._max: Final = connections_that_fit(max_connections)
+        self._context: Final = WorkerContext(None)
+        self._config: Final = Config()
+        self._config.accesslog = None
+        self._config.errorlog = None
+        self._config.include_server_header = False
+        self._config.include_date_header = False
+        self._open: set[Connection] = set()
+        self._accepted = 0
+        self._refused = 0
+        self._failed = 0
+        self._last_accept_log_s = -_ACCEPT_LOG_S
+
+    def statistics(self) -> ServerStatistics:
+        return ServerStatistics(len(self._open), self._accepted, self._refused, self._failed)
+
+    async def serve(
+        self,
+        host: str,
+        port: int,
+        *,
+        stop: trio.Event,
+        task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serves until `stop`, then as above. Reports the bound port; `OSError` when it cannot be bound."""
+        listeners = await open_listeners(host, port)
+        try:
+            bound: int = listeners[0].socket.getsockname()[1]
+            async with trio.open_nursery() as connections:
+                async with trio.open_nursery() as accepting:
+                    for listener in listeners:
+                        accepting.start_soon(self._accept, listener, connections)
+                    task_status.started(bound)
+                    await stop.wait()
+                    accepting.cancel_scope.cancel()
+                for listener in listeners:
+                    await listener.aclose()
+                connections.cancel_scope.deadline = trio.current_time() + self._grace_s
+                for connection in list(self._open):
+                    connection.stop()
+        finally:
+            for listener in listeners:
+                await trio.aclose_forcefully(listener)
+
+    async def _accept(self, listener: trio.SocketListener, connections: trio.Nursery) -> None:
+        # `trio.serve_listeners` does this too, but reports a full descriptor table through `logging`, past our JSON lines.
+        while True:
+            try:
+                stream = await listener.accept()
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    raise
+                self._log_accept(error)
+                await trio.sleep(_ACCEPT_PAUSE_S)
+                continue
+            self._accepted += 1
+            connections.start_soon(self._fenced, stream)
+
+    async def _fenced(self, stream: trio.SocketStream) -> None:
+        """One connection; no exception of it, whatever its class, reaches the others."""
+        if len(self._open) >= self._max:
+            self._refused += 1
+            await _turn_away(stream)
+            return
+        try:
+            connection = Connection(self._app, self._config, self._context, stream)
+        except OSError:  # gone before it was looked at
+            await trio.aclose_forcefully(stream)
+            return
+        self._open.add(connection)
+        try:
+            await connection.serve()
+        except* Exception as bugs:  # a cancellation beside them goes on its way
+            self._failed += 1
+            log.error(log.CONNECTION_FAILED, error_class=type(bugs.exceptions[0]).__name__)
+        finally:
+            self._open.discard(connection)
+
+    def _log_accept(self, error: OSError) -> None:
+        now_s = trio.current_time()
+        if now_s - self._last_accept_log_s >= _ACCEPT_LOG_S:
+            self._last_accept_log_s = now_s
+            log.error(log.CONNECTION_FAILED, error_class=type(error).__name__, errno=errno.errorcode.get(error.errno or 0))
+
+
+async def serve_http(
+    app: App,
+    host: str,
+    port: int,
+    *,
+    grace_s: float,
+    stop: trio.Event,
+    max_connections: int = CONNECTIONS,
+    task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """`HttpServer(...).serve(...)` for callers that need no statistics."""
+    server = HttpServer(app, grace_s=grace_s, max_connections=max_connections)
+    await server.serve(host, port, stop=stop, task_status=task_status)
+
+
+def connections_that_fit(wanted: int) -> int:
+    """How many of `wanted` connections fit, after raising the soft limit on descriptors as far as they need and it may go."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + RESERVED_DESCRIPTORS
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return wanted
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if allowed > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return max(1, max(allowed, soft) - RESERVED_DESCRIPTORS)
+
+
+async def open_listeners(host: str, port: int) -> list[trio.SocketListener]:
+    """Every address of `host` on one port; `::` takes IPv4 too (spec, GATEWAY_HOST). Port 0 is the kernel's choice."""
+    if host == "::":
+        sock = trio.socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            return [await _listen(sock, (host, port))]
+        except BaseException:
+            sock.close()
+            raise
+    listeners: list[trio.SocketListener] = []
+    flags = socket.AI_PASSIVE
+    try:
+        for family, kind, proto, _, address in await trio.socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags):
+            sock = trio.socket.socket(family, kind, proto)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            if listeners and not port:
+                address = (address[0], listeners[0].socket.getsockname()[1], *address[2:])
+            listeners.append(await _listen(sock, address))
+    except BaseException:
+        for listener in listeners:
+            listener.socket.close()
+        raise
+    return listeners
+
+
+async def _listen(sock: trio.socket.SocketType, address: tuple[str | bytes | int, ...]) -> trio.SocketListener:
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        await sock.bind(address)
+        sock.listen(BACKLOG)
+    except BaseException:
+        sock.close()
+        raise
+    return trio.SocketListener(sock)
+
+
+async def _turn_away(stream: trio.SocketStream) -> None:
+    """A short answer if the socket takes it, never a wait."""
+    try:
+        with trio.move_on_after(1):
+            await stream.send_all(_FULL)
+    except trio.BrokenResourceError:
+        pass
+    finally:
+        await trio.aclose_forcefully(stream)

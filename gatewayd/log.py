@@ -1,0 +1,150 @@
+"""One JSON object a line on stderr (contract 13): `time`, `level`, `msg`, then fields.
+
+`msg` texts are the constants below: they are API, alerts match on them. A field never holds SQL, row values or secrets. A line
+that nobody takes is dropped and counted: a full pipe, as of an agent that never reads stderr, must not stop the gateway.
+"""
+
+import os
+import select
+import sys
+import time
+import traceback
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+import msgspec
+
+Level = Literal["debug", "info", "warning", "error"]
+Field = str | int | float | bool | None | list[str]
+
+# life of the daemon
+STARTED: Final = "gatewayd started"
+STOPPING: Final = "gatewayd stopping"
+STOPPED: Final = "gatewayd stopped"
+UNEXPECTED_FAILURE: Final = "unexpected failure"
+CONFIGURATION_INVALID: Final = "configuration invalid"
+CONFIGURATION_DOUBTFUL: Final = "configuration doubtful"
+SERVICE_UNAVAILABLE: Final = "needed service unavailable"
+LOG_LINES_DROPPED: Final = "log lines dropped"
+# calls
+DECISION_FAILED: Final = "decision failed; the statement was denied"
+MCP_CLIENT: Final = "mcp client"
+CONNECTION_FAILED: Final = "connection failed"
+# audit
+AUDIT_UNAVAILABLE: Final = "audit unavailable"
+AUDIT_RECOVERED: Final = "audit recovered"
+AUDIT_WRITE_AFTER_EXECUTION_FAILED: Final = "audit write after execution failed"
+# databases
+DATABASE_UNREACHABLE: Final = "database unreachable"
+DATABASE_REACHABLE: Final = "database reachable"
+CATALOG_LOADED: Final = "catalog loaded"
+# policy
+POLICY_RELOADED: Final = "policy reloaded"
+POLICY_RELOAD_FAILED: Final = "policy reload failed"
+# notifications
+DENY_WEBHOOK_DROPPED: Final = "deny webhook dropped"
+DENY_WEBHOOK_FAILED: Final = "deny webhook failed"
+DENY_WEBHOOK_DELIVERED: Final = "deny webhook delivered again"
+TELEMETRY_NOTICE: Final = "telemetry notice"
+
+_RANK: Final[dict[Level, int]] = {"debug": 0, "info": 1, "warning": 2, "error": 3}
+_PRIORITY: Final[dict[Level, str]] = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>"}
+_FIELD_CHARACTERS: Final = 4096
+_LINE_BYTES: Final = 32 * 1024 - 64
+_ATOMIC_BYTES: Final = select.PIPE_BUF  # a pipe that can be written to takes so many at once
+
+_threshold = _RANK["info"]
+_dropped = 0
+_is_midline = False
+
+
+def set_level(level: Level) -> None:
+    """Lines below `level` are not written from now on."""
+    global _threshold
+    _threshold = _RANK[level]
+
+
+def debug(msg: str, **fields: Field) -> None:
+    _write("debug", msg, fields)
+
+
+def info(msg: str, **fields: Field) -> None:
+    _write("info", msg, fields)
+
+
+def warning(msg: str, **fields: Field) -> None:
+    _write("warning", msg, fields)
+
+
+def error(msg: str, **fields: Field) -> None:
+    _write("error", msg, fields)
+
+
+def places(bug: BaseException) -> dict[str, Field]:
+    """A bug's class and the lines it came through, as fields. Never its message: that may quote SQL or data."""
+    frames = traceback.extract_tb(bug.__traceback__)
+    trace = " ".join(f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno}" for frame in frames)
+    return {"error_class": type(bug).__name__, "trace": trace}
+
+
+def _write(level: Level, msg: str, fields: dict[str, Field]) -> None:
+    if _RANK[level] < _threshold:
+        return
+    now = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    line: dict[str, Field] = {"time": now, "level": level, "msg": msg}
+    for key, value in fields.items():
+        line[key] = value[:_FIELD_CHARACTERS] if isinstance(value, str) else value
+    text = _json(line)
+    if len(text) > _LINE_BYTES:  # journald splits longer records in two, and the JSON dies
+        text = _json({"time": now, "level": level, "msg": msg, "fields_cut": True})
+    global _dropped
+    if _dropped:
+        lost: dict[str, Field] = {"time": now, "level": "warning", "msg": LOG_LINES_DROPPED, "count": _dropped}
+        if not _give("warning", _json(lost)):
+            _dropped += 1
+            return
+        _dropped = 0
+    if not _give(level, text):
+        _dropped += 1
+
+
+def _json(line: dict[str, Field]) -> bytes:
+    try:
+        return msgspec.json.encode(line)
+    except UnicodeEncodeError:
+        import json  # rarely needed: start-up time
+
+        # lone surrogates: bytes of the environment or of a path that are not UTF-8
+        return json.dumps(line).encode()
+
+
+def _give(level: Level, text: bytes) -> bool:
+    """Writes one line whole, so that lines of several tasks never interleave; False when nobody takes it now."""
+    global _is_midline
+    prefix = _PRIORITY[level].encode() if _to_journal() else b""
+    line = (b"\n" if _is_midline else b"") + prefix + text + b"\n"
+    poll = select.poll()
+    poll.register(2, select.POLLOUT)
+    written = 0
+    try:
+        while written < len(line):
+            if not poll.poll(0):
+                _is_midline = _is_midline or written > 0  # the next line that is taken starts on its own
+                return False
+            written += os.write(2, line[written : written + _ATOMIC_BYTES])
+    except OSError:  # closed: there is no other place to say so
+        return True
+    _is_midline = False
+    return True
+
+
+def _to_journal() -> bool:
+    """Whether stderr is the journal's socket; only then does `<N>` carry the priority (sd-daemon(3))."""
+    named = os.environ.get("JOURNAL_STREAM", "")
+    if not named:
+        return False
+    try:
+        stat = os.fstat(sys.stderr.fileno())
+    except (OSError, ValueError):
+        return False
+    return named == f"{stat.st_dev}:{stat.st_ino}"

@@ -1,0 +1,60 @@
+"""Which column names a tree can refer to, by name alone (contract 10). Pure.
+
+No resolution: a name counts whatever it turns out to be, so the answer may be larger than the truth, never smaller.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from gatewayd.sql.parse import Node
+
+
+class Mentions(msgspec.Struct, frozen=True):
+    names: Counter[str]  # last parts of column references, field selections, USING
+    everything: bool  # `*`, `x.*` or NATURAL: any column may be meant
+
+    def any_of(self, names: Iterable[str]) -> bool:
+        return self.everything or any(name in self.names for name in names)
+
+
+def mentions(*trees: Any) -> Mentions:
+    names: Counter[str] = Counter()
+    everything = False
+    for kind, body in nodes(*trees):
+        if kind == "ColumnRef":
+            last = words(body)[-1]
+            if last is None:
+                everything = True
+            else:
+                names[last] += 1
+        elif kind == "A_Indirection":
+            for part in body.get("indirection", ()):
+                if "String" in part:
+                    names[part["String"].get("sval", "")] += 1
+                everything = everything or "A_Star" in part
+        elif kind == "JoinExpr":
+            names.update(part["String"].get("sval", "") for part in body.get("usingClause", ()))
+            everything = everything or bool(body.get("isNatural"))
+    return Mentions(names, everything)
+
+
+def nodes(*trees: Any) -> Iterator[tuple[str, Node]]:
+    """Every (kind, body) below some trees, and of each tree that is itself `{kind: body}`. With a stack of its own."""
+    pending = list(trees)
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            for key, value in part.items():
+                if isinstance(value, dict) and key[:1].isupper():
+                    yield key, value
+                pending.append(value)
+        elif isinstance(part, list):
+            pending.extend(part)
+
+
+def words(body: Node) -> list[str | None]:
+    """The parts of a ColumnRef; None for a star."""
+    return [field["String"].get("sval", "") if "String" in field else None for field in body["fields"]]

@@ -1,0 +1,166 @@
+"""The tools and their calls, shared by HTTP and stdio and by both protocol eras (contract 5, mcp.md).
+
+Owns the table of tools, the limit on calls in flight and the note of each new client. What the eras add around a result is in
+`handshake.py` and `stateless.py`; what a tool does is in `tools/`.
+"""
+
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any, Final, final
+
+import msgspec
+import trio
+
+from gatewayd import log
+from gatewayd.audit.events import AGENT_NAME_CHARACTERS, AGENT_VERSION_CHARACTERS, Agent
+from gatewayd.mcp.admission import Admission, AdmissionStatistics, CallLimits, Refusal
+from gatewayd.mcp.messages import INTERNAL_ERROR, INVALID_PARAMS, CallParams, ClientInfo, Id, ProtocolError, is_object
+
+RETRY_AFTER_S: Final = 1
+_CLIENTS_REMEMBERED: Final = 1024  # names are the clients' own words: the set must not grow with them
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One call of a tool: `arguments` is the raw JSON object; `progress` is there only when the client asked for it."""
+
+    arguments: msgspec.Raw
+    agent: Agent
+    progress: Progress | None = None
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """`text` is one JSON document, put into the answer as it is. `content` replaces it (any JSON blocks) where not None."""
+
+    text: str
+    is_error: bool = False
+    content: list[Any] | None = None
+
+
+class Tool(msgspec.Struct, frozen=True):
+    name: str
+    title: str
+    description: str
+    input_schema: dict[str, Any]
+    annotations: dict[str, Any]
+    call: Callable[[Call], Awaitable[ToolResult]]
+
+
+class DispatchStatistics(msgspec.Struct, frozen=True):
+    calls: AdmissionStatistics
+    failed: int  # calls that a bug ended with -32603, since start
+
+
+@final
+class Dispatch:
+    """`tools` is asked anew for each request, so a policy reload may change descriptions; it should return the same object
+    while nothing changed, because the encoded list is kept by it."""
+
+    def __init__(
+        self,
+        server_name: str,
+        version: str,
+        tools: Callable[[], Sequence[Tool]],
+        instructions: str | None = None,
+        *,
+        limits: CallLimits | None = None,
+    ) -> None:
+        self.server_info: Final = {"name": server_name, "version": version}
+        self.server_meta: Final = msgspec.Raw(msgspec.json.encode({"io.modelcontextprotocol/serverInfo": self.server_info}))
+        self.instructions: Final = instructions
+        self._tools: Final = tools
+        self._listed: Sequence[Tool] | None = None
+        self._by_name: dict[str, Tool] = {}
+        self._list_json = msgspec.Raw(b"[]")
+        self._admission: Final = Admission(limits or CallLimits())
+        self._clients: set[tuple[str | None, str | None, str]] = set()
+        self._failed = 0
+
+    def tools_json(self) -> msgspec.Raw:
+        """The array of `tools/list`, in the table's order."""
+        self._refresh()
+        return self._list_json
+
+    def drain(self) -> None:
+        """New calls get a tool error that says so; calls in flight go on."""
+        self._admission.drain()
+
+    def statistics(self) -> DispatchStatistics:
+        return DispatchStatistics(self._admission.statistics(), self._failed)
+
+    async def call(
+        self, id_: Id, params: CallParams, agent: Agent, caller: Hashable, progress: Progress | None
+    ) -> ToolResult | ProtocolError:
+        """One tool call under the limits. `caller` is whose queue it waits in. Cancelled: the tool is, and no slot is kept."""
+        self._refresh()
+        tool = self._by_name.get(params.name)
+        if tool is None:
+            return ProtocolError(INVALID_PARAMS, f"unknown tool `{params.name[:128]}`", id_)
+        if not is_object(params.arguments):
+            return ProtocolError(INVALID_PARAMS, "`arguments` must be an object", id_)
+        refusal = await self._admission.enter(caller)
+        if refusal is not None:
+            return _refused(refusal)
+        try:
+            return await tool.call(Call(params.arguments, agent, progress))
+        except trio.Cancelled:
+            raise
+        except Exception as bug:  # one boundary: a bug in one tool must not end the other callers' connections
+            self._failed += 1
+            log.error(log.UNEXPECTED_FAILURE, tool=tool.name, error_class=type(bug).__name__, at=_where(bug))
+            return ProtocolError(INTERNAL_ERROR, "internal error; the operator's log has it", id_)
+        finally:
+            self._admission.leave(caller)
+
+    def note_client(self, agent: Agent, protocol_version: str) -> None:
+        """Logs each new (client, version, protocol) once."""
+        key = (agent.name, agent.version, protocol_version)
+        if key in self._clients:
+            return
+        if len(self._clients) >= _CLIENTS_REMEMBERED:
+            self._clients.clear()
+        self._clients.add(key)
+        log.info(log.MCP_CLIENT, client=agent.name, version=agent.version, protocol_version=protocol_version)
+
+    def _refresh(self) -> None:
+        tools = self._tools()
+        if tools is self._listed:
+            return
+        self._listed = tools
+        self._by_name = {tool.name: tool for tool in tools}
+        self._list_json = msgspec.Raw(msgspec.json.encode([_described(tool) for tool in tools]))
+
+
+def agent_of(client: ClientInfo | msgspec.UnsetType, token_id: str | None) -> Agent:
+    """Who calls, cut to what an audit row holds."""
+    if isinstance(client, msgspec.UnsetType):
+        return Agent(None, None, token_id)
+    return Agent(client.name[:AGENT_NAME_CHARACTERS], client.version[:AGENT_VERSION_CHARACTERS], token_id)
+
+
+def _described(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "annotations": tool.annotations,
+    }
+
+
+def _refused(refusal: Refusal) -> ToolResult:
+    """A tool error rather than a JSON-RPC one: the agent reads it, and no client takes it for a broken server."""
+    reasons = {
+        "too_many_calls": "too many calls are in flight; nothing ran; wait before you try again",
+        "shutting_down": "the gateway is stopping; nothing ran; try again when it is back",
+    }
+    body = {"allowed": False, "error": refusal, "reason": reasons[refusal], "retryable": True, "retry_after_s": RETRY_AFTER_S}
+    return ToolResult(msgspec.json.encode(body).decode(), is_error=True)
+
+
+def _where(bug: BaseException) -> str:
+    """File and line of the innermost frame; never the message, which may quote what the client sent."""
+    trace = bug.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"

@@ -1,0 +1,53 @@
+"""Answers of the pipeline as tool results: one JSON object in one text block (spec: Endpoints; contract 5).
+
+Rows are spliced in as the bytes PostgreSQL made; nothing here decodes them.
+"""
+
+import msgspec
+
+from gatewayd.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited
+from gatewayd.mcp.dispatch import ToolResult
+
+
+def rows_result(answered: Answered, key: str, *, counted: bool) -> ToolResult:
+    """`{"allowed":true,"<key>":[rows],…}`; `counted` adds `rowCount`: rows returned, or affected by a write that returns none."""
+    result = answered.result
+    count = ""
+    if counted:
+        rows = result.rows_affected if result.rows_affected is not None else len(result.rows)
+        count = f',"rowCount":{rows}'
+    truncated = ',"truncated":true' if result.truncated else ""
+    rows_text = b",".join(result.rows).decode()
+    return ToolResult(f'{{"allowed":true,"{key}":[{rows_text}]{count}{truncated},"auditId":"{answered.audit_id}"}}')
+
+
+def other_result(answer: Refused | Broken | Unaudited | OnHold) -> ToolResult:
+    """Everything but rows is a tool error; its text says which kind."""
+    content: dict[str, object]
+    match answer:
+        case Refused(denied, audit_id):
+            content = {"allowed": False, "policy_rule": denied.policy_rule, "reason": denied.reason, "auditId": audit_id}
+        case Broken(sqlstate, message, hint, position, audit_id):
+            error: dict[str, object] = {"sqlstate": sqlstate, "message": message}
+            if hint is not None:
+                error["hint"] = hint
+            if position is not None:
+                error["position"] = position
+            content = {"allowed": True, "error": error, "auditId": audit_id}
+        case Unaudited(reason):
+            content = {"allowed": False, "error": "audit_unavailable", "reason": reason, "auditId": None}
+        case OnHold(reason):
+            content = {"allowed": False, "status": "approval_unavailable", "retryable": True, "reason": reason}
+    return ToolResult(msgspec.json.encode(content).decode(), is_error=True)
+
+
+def result_of(answer: Answer, key: str, *, counted: bool = False) -> ToolResult:
+    if isinstance(answer, Answered):
+        return rows_result(answer, key, counted=counted)
+    return other_result(answer)
+
+
+def invalid_arguments(reason: str) -> ToolResult:
+    """The arguments break the tool's schema: said as a result, so that the agent can mend its call (contract 5)."""
+    content = {"allowed": False, "error": "invalid_arguments", "reason": reason}
+    return ToolResult(msgspec.json.encode(content).decode(), is_error=True)

@@ -1,0 +1,55 @@
+"""One JSON POST to an address of the operator, for the deny webhook and telemetry (contract 8, 9).
+
+httpx is imported when the first poster is made: who configures neither pays nothing for it. The address never reaches a log, for
+its path and query may hold a key.
+"""
+
+import logging
+from types import TracebackType
+from typing import Final, Self
+
+import trio
+
+TIMEOUT_S: Final = 5.0
+
+
+class PostFailed(Exception):
+    """The address did not answer 2xx in time. `reason` names no address."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Poster:
+    """Use as `async with`; any number of posts may run at once."""
+
+    def __init__(self, url: str, version: str) -> None:
+        self._url = url
+        self._headers = {"content-type": "application/json", "user-agent": f"gatewayd/{version}"}
+
+    async def __aenter__(self) -> Self:
+        import httpx
+
+        for name in ("httpx", "httpcore"):  # both would log the full address
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self._failures = (httpx.HTTPError, httpx.InvalidURL)
+        # no timeout of its own: `post` sets one deadline for the whole
+        self._client = httpx.AsyncClient(timeout=None, follow_redirects=False, headers=self._headers)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self._client.aclose()
+
+    async def post(self, body: bytes) -> None:
+        """Returns on any 2xx. Raises PostFailed otherwise, at the latest after TIMEOUT_S; nothing is retried or followed."""
+        try:
+            with trio.fail_after(TIMEOUT_S):
+                # Streamed and not read: the answer's body is nobody's business, and may never end.
+                async with self._client.stream("POST", self._url, content=body) as response:
+                    if not response.is_success:
+                        raise PostFailed(f"answered status {response.status_code}")
+        except trio.TooSlowError:
+            raise PostFailed(f"no answer within {TIMEOUT_S:g} s") from None
+        except self._failures as failure:
+            raise PostFailed(type(failure).__name__) from None  # its text may hold the address

@@ -1,0 +1,57 @@
+"""execute(): an audited, allowed statement runs on a session of the pool; the only way to the database (contract 11)."""
+
+from gatewayd.catalog import Catalog
+from gatewayd.masking.plan import Rewritten
+from gatewayd.masking.results import PostExec
+from gatewayd.policy.decision import Permit
+from gatewayd.policy.model import Limits
+from gatewayd.postgres.meaning import told_less
+from gatewayd.postgres.own_code import may_run_own_code
+from gatewayd.postgres.pool import Pool
+from gatewayd.postgres.read import compose, names_to_use, read
+from gatewayd.postgres.result import UNMASKABLE, ExecutionFailed, Result
+from gatewayd.postgres.show import show
+from gatewayd.postgres.wrap import NotWrapped, Sent, wrap_query
+from gatewayd.postgres.write import write
+
+
+async def execute(
+    pool: Pool, permit: Permit, limits: Limits, catalog: Catalog, masking: Rewritten | PostExec | None = None
+) -> Result:
+    """Run the statement of `permit` within `limits`: rewritten, or with masks put over its rows, as `masking` says. Raises
+    ExecutionFailed.
+
+    Cancelled, PostgreSQL has stopped working on the statement (or its session is closed) before trio.Cancelled leaves, and a
+    write has not taken effect. A COMMIT that has begun is not cancelled: its result is returned.
+    """
+    instead = masking if isinstance(masking, Rewritten) else None
+    over = masking if isinstance(masking, PostExec) else None
+    statement = permit.allowed.statement if instead is None else instead.statement
+    parameters = () if instead is None else instead.parameters
+    ordered = masking is not None and masking.keeps_heap_order
+    connection = await pool.acquire(limits)
+    try:
+        match statement.form:
+            case "query" if not statement.locks:
+                names = await names_to_use(connection, statement, catalog)
+                key = limits, names
+                sent = instead.composed.get(key) if instead is not None else None
+                if not isinstance(sent, Sent):
+                    sent = await compose(wrap_query, statement, limits, names, over)
+                    if instead is not None:
+                        instead.composed[key] = sent
+                return await read(
+                    connection, sent, limits, parameters, over, undone=may_run_own_code(statement, catalog), heap_order=ordered
+                )
+            case "utility" if statement.returns_rows:
+                return await show(connection, statement, limits, undone=may_run_own_code(statement, catalog))
+            case _:
+                return await write(connection, statement, limits, catalog, parameters, over, heap_order=ordered)
+    except NotWrapped:
+        raise ExecutionFailed("XX000", "the statement could not be wrapped without changing it; nothing ran") from None
+    except ExecutionFailed as failure:
+        if masking is None or failure.sqlstate == UNMASKABLE:
+            raise
+        raise told_less(failure, instead.edits if instead is not None else ()) from None
+    finally:
+        pool.release(connection)

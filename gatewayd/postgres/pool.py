@@ -1,0 +1,139 @@
+"""Pool: at most ten sessions with one database, handed out in the order of asking (contract 11).
+
+Sessions are opened when needed and looked at before each use; a dead one is replaced there and then. Nothing runs in the
+background. An idle session needs no reset: nothing an allowed statement does may outlive it, which a test holds.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import msgspec
+import trio
+
+from gatewayd.policy.model import Limits
+from gatewayd.postgres.connection import Connection, connect
+from gatewayd.postgres.failure import NO_CONNECTION_FREE
+from gatewayd.postgres.result import ExecutionFailed
+
+WAIT_BEYOND_LOCK_TIMEOUT_S: Final = 5.0
+
+
+class PoolStatistics(msgspec.Struct, frozen=True):
+    in_use: int
+    idle: int
+    max: int
+    waiters: int
+    """Callers that wait for a session."""
+
+
+class Pool:
+    """One database's sessions. `name` is the policy's; `dsn` is a secret and appears in no error."""
+
+    def __init__(self, name: str, dsn: str, limits: Limits, size: int = 10) -> None:
+        self.name = name
+        self.limits = limits
+        self._dsn = dsn
+        self._size = size
+        self._slots = trio.Semaphore(size)
+        self._idle: list[Connection] = []
+        self._in_use: set[Connection] = set()
+        self._pins_locally = False
+        self._closing = False
+        self._drained = trio.Event()
+
+    @asynccontextmanager
+    async def connection(self, limits: Limits | None = None) -> AsyncIterator[Connection]:
+        """A session for the time of the block, pinned to `limits` (the pool's own when None). Raises as `acquire`."""
+        connection = await self.acquire(limits or self.limits)
+        try:
+            yield connection
+        finally:
+            self.release(connection)
+
+    async def acquire(self, limits: Limits) -> Connection:
+        """A ready session; the caller releases it. First come, first served, after at most lock_timeout + 5 s.
+
+        Raises ExecutionFailed 53300 when all are taken for so long, or as `connect` does. Cancellable: nothing is taken then.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        await self._wait_for_slot(limits)
+        try:
+            if self._closing:
+                raise ExecutionFailed("57P01", "the database's connections are being closed")
+            connection = await self._ready_connection(limits)
+            self._in_use.add(connection)
+            if (connection.limits.statement_timeout_ms, connection.limits.lock_timeout_ms) != (
+                limits.statement_timeout_ms,
+                limits.lock_timeout_ms,
+            ):
+                try:
+                    await connection.pin(limits)
+                except BaseException:
+                    self._in_use.discard(connection)
+                    connection.terminate()
+                    raise
+        except BaseException:
+            self._free_slot()
+            raise
+        return connection
+
+    def release(self, connection: Connection) -> None:
+        """Take a session back. One that is not as clean as it was handed out is closed."""
+        self._in_use.discard(connection)
+        if connection.is_clean and not self._closing:
+            self._idle.append(connection)
+        else:
+            connection.terminate()
+        self._free_slot()
+
+    def repin(self, limits: Limits) -> None:
+        """From now on sessions are held to these timeouts, each at its next use."""
+        self.limits = limits
+
+    async def aclose(self) -> None:
+        """Close idle sessions, then wait until those in use are released, and close each. When cancelled, close them at once."""
+        self._closing = True
+        while self._idle:
+            self._idle.pop().terminate()
+        try:
+            if self._in_use or self._slots.value < self._size:
+                await self._drained.wait()
+        finally:
+            for connection in list(self._in_use):
+                connection.terminate()
+
+    def statistics(self) -> PoolStatistics:
+        return PoolStatistics(
+            in_use=len(self._in_use),
+            idle=len(self._idle),
+            max=self._size,
+            waiters=self._slots.statistics().tasks_waiting,
+        )
+
+    async def _wait_for_slot(self, limits: Limits) -> None:
+        try:
+            self._slots.acquire_nowait()
+        except trio.WouldBlock:
+            wait_s = limits.lock_timeout_ms / 1000 + WAIT_BEYOND_LOCK_TIMEOUT_S
+            with trio.move_on_after(wait_s) as waiting:
+                await self._slots.acquire()
+            if waiting.cancelled_caught:
+                raise ExecutionFailed(
+                    NO_CONNECTION_FREE, f"all {self._size} connections to the database were in use for {wait_s:g} s"
+                ) from None
+
+    async def _ready_connection(self, limits: Limits) -> Connection:
+        while self._idle:
+            connection = self._idle.pop()  # the latest used: the others may fall idle for long, and few stay warm
+            if connection.is_ready:
+                return connection
+            connection.terminate()
+        connection = await connect(self._dsn, limits, pins_locally=self._pins_locally)
+        self._pins_locally = connection.pins_locally
+        return connection
+
+    def _free_slot(self) -> None:
+        self._slots.release()
+        if self._closing and self._slots.value == self._size:
+            self._drained.set()

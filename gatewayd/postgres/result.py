@@ -1,0 +1,32 @@
+"""What execution gives back: rows as PostgreSQL's own JSON text, or a named failure (contract 6, 11)."""
+
+from typing import Final
+
+import msgspec
+
+UNMASKABLE: Final = "column_masking"
+"""Stands for the SQLSTATE of a write that was rolled back because its rows could not be masked."""
+
+
+class Result(msgspec.Struct, frozen=True, gc=False):
+    """`rows` are JSON objects, each one row, in order; nothing here decodes them."""
+
+    rows: tuple[bytes, ...] = ()
+    rows_returned: int | None = None  # None for a statement that returns no rows
+    rows_affected: int | None = None  # exact, also when RETURNING was cut by the limits
+    truncated: bool = False
+    withheld: str | None = None  # why no row may be shown after all, as it could not be masked
+
+
+class ExecutionFailed(Exception):
+    """The database refused or lost an allowed statement. `sqlstate` has five characters (contract 4: error_class).
+
+    `position` is a character position in the agent's own text, 1-based as PostgreSQL counts.
+    """
+
+    def __init__(self, sqlstate: str, message: str, hint: str | None = None, position: int | None = None) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        self.message = message
+        self.hint = hint
+        self.position = position

@@ -1,0 +1,37 @@
+#!/bin/sh
+# What of gatewayd's log is worth waking up for, with nothing but journalctl: states that have no recovery line yet, and events.
+# Prints them and exits with 1 when there are any, else with 0. For cron, a timer, or a monitoring agent:
+#
+#   journalctl.sh [UNIT] [SINCE]        journalctl.sh gatewayd@shop.service '1 hour ago'
+set -eu
+unit=${1:-gatewayd.service}
+since=${2:-1 day ago}
+
+journalctl --unit="$unit" --since="$since" --output=cat --no-pager | awk '
+function msg() { return match($0, /"msg":"[^"]*"/) ? substr($0, RSTART + 7, RLENGTH - 8) : "" }
+function database() { return match($0, /"database":"[^"]*"/) ? substr($0, RSTART, RLENGTH) : "" }
+BEGIN {
+    # a state and the line that ends it
+    ends["audit recovered"] = "audit unavailable"
+    ends["database reachable"] = "database unreachable"
+    ends["policy reloaded"] = "policy reload failed"
+    ends["deny webhook delivered again"] = "deny webhook failed"
+    # any start ends what kept gatewayd from starting, and what the process before was in
+    start = "gatewayd started"
+    state["audit unavailable"]; state["database unreachable"]; state["policy reload failed"]; state["deny webhook failed"]
+    state["needed service unavailable"]; state["configuration invalid"]
+    # what happened, and is not taken back
+    event["audit write after execution failed"]; event["unexpected failure"]; event["deny webhook dropped"]
+    event["decision failed; the statement was denied"]; event["connection failed"]; event["log lines dropped"]
+}
+{
+    m = msg()
+    if (m in state) open[m database()] = $0
+    else if (m in event) { print; found = 1 }
+    else if (m in ends) delete open[ends[m] database()]
+    else if (m == start) for (k in open) delete open[k]
+}
+END {
+    for (k in open) { print open[k]; found = 1 }
+    exit found
+}'

@@ -1,0 +1,49 @@
+"""A gatewayd that serves the sample tables while the tests of a file run, with some calls behind it."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.cli.gatewayd_process import environment, run
+from tests.conftest import Postgres
+from tests.daemon.daemon_rig import SHOP, gatewayd, variables
+
+POLICY = """
+table_access:
+  default: read
+  tables: {secrets: deny, written: read_write}
+"""
+STATEMENTS = (
+    "SELECT id, name FROM customers ORDER BY id LIMIT 3",
+    "SELECT * FROM secrets",
+    "INSERT INTO written VALUES ('one'), ('two')",
+    "SELECT 1/0",
+    "SELECT '\x1b]0;owned\x07' AS title, '\u202e' AS turned",
+    "SELEC 1",
+)
+
+
+class Served(msgspec.Struct, frozen=True):
+    """`variables` configure a command to speak about this gatewayd."""
+
+    variables: dict[str, str]
+    folder: Path
+    dsn: str
+
+
+@pytest.fixture(scope="module")
+def served(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """STATEMENTS have been asked, in their order."""
+    folder = tmp_path_factory.mktemp("served")
+    dsn = postgres.create_database(SHOP)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    given = {**variables(dsn, folder, POLICY), "PORT": str(port), "GATEWAY_HOST": "127.0.0.1"}
+    with gatewayd(dsn, folder, port, POLICY):
+        for sql in STATEMENTS:
+            run(["query", sql, "--intent", "fill the audit"], given)
+        yield Served(environment(given), folder, dsn)

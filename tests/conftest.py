@@ -1,0 +1,172 @@
+"""Fixtures for everybody: a real PostgreSQL. One server per test process, a fresh database per call, own servers to kill."""
+
+import itertools
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import hypothesis
+import msgspec
+import pytest
+
+from gatewayd.demo.postgres import SUPERUSER, EmbeddedPostgres, Version
+
+# No timings: a busy machine makes no test fail.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
+
+# Nothing here must survive a power cut. No autovacuum: it would take locks at moments of its own choosing.
+QUICK = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "autovacuum": "off",
+    "shared_buffers": "32MB",
+    "max_connections": "200",
+    "max_wal_size": "256MB",
+}
+PASSWORD = "superuser-of-the-tests"
+
+
+class Postgres:
+    """A running server for tests. Everything blocks shortly; it may be called from Trio tests too."""
+
+    def __init__(self, server: EmbeddedPostgres) -> None:
+        self.server = server
+        self._names = (f"test_{number}" for number in itertools.count(1))
+
+    def dsn(self, database: str = SUPERUSER, user: str = SUPERUSER, password: str | None = None, *, tcp: bool = False) -> str:
+        """A connection string: unix socket without a password, or 127.0.0.1 when a password or `tcp` is given.
+
+        On the unix socket every role enters without a password; over TCP every role needs its own (the superuser's is filled in).
+        """
+        return self.server.url(user=user, database=database, password=password, tcp=tcp)
+
+    def create_database(self, sql: str = "", *, user: str = SUPERUSER, password: str | None = None, tcp: bool = False) -> str:
+        """Make a fresh database, run `sql` in it as the superuser, and return its connection string for `user`."""
+        name = next(self._names)
+        self.server.psql(f'CREATE DATABASE "{name}"')
+        if sql:
+            self.server.psql(sql, name)
+        return self.dsn(name, user, password, tcp=tcp)
+
+    def execute(self, sql: str, database: str = SUPERUSER) -> str:
+        """Run statements as the superuser on a connection of their own; values as text, `|` between columns, a line a row.
+
+        `database` is a name or a connection string from `create_database`. Raises EmbeddedUnavailable with the server's message.
+        """
+        return self.server.psql(sql, _name(database))
+
+    def query(self, sql: str, database: str = SUPERUSER) -> list[dict[str, Any]]:
+        """Rows of one SELECT as the superuser."""
+        text = self.server.psql(f"SELECT coalesce(json_agg(q), '[]') FROM (\n{sql}\n) AS q", _name(database))
+        rows: list[dict[str, Any]] = msgspec.json.decode(text)
+        return rows
+
+    @property
+    def host(self) -> str:
+        return "127.0.0.1"
+
+    @property
+    def port(self) -> int:
+        """The TCP port; it stays the same over restarts."""
+        running = self.server.postmaster()
+        assert running is not None, "the server is not running"
+        return running.port
+
+    @property
+    def log(self) -> str:
+        """What the server has logged so far."""
+        return self.server.log_path.read_text(encoding="utf-8", errors="replace")
+
+    def start(self) -> None:
+        self.server.start()
+
+    def stop(self, mode: str = "fast") -> None:
+        """`immediate` is a crash; `fast` disconnects everybody."""
+        self.server.stop("immediate" if mode == "immediate" else "fast")
+
+    def restart(self, mode: str = "fast") -> None:
+        self.stop(mode)
+        self.start()
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class StartPostgres(Protocol):
+    def __call__(self, *, version: Version = 16, settings: Mapping[str, str] | None = None) -> Postgres: ...
+
+
+def _name(database: str) -> str:
+    """`postgresql://user@/name?host=...` -> `name`."""
+    return database.split("@", 1)[1].split("/", 1)[1].split("?", 1)[0] if "://" in database else database
+
+
+def _server(folder: Path, version: Version, settings: Mapping[str, str]) -> EmbeddedPostgres:
+    server = EmbeddedPostgres(folder, version=version, tcp=True, superuser_password=PASSWORD, settings={**QUICK, **settings})
+    server.initialise()
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="session")
+def short_folder() -> Iterator[Callable[[], Path]]:
+    """Makes folders with paths short enough for unix sockets and reachable for PostgreSQL's account; pytest's own are neither."""
+    root = Path(tempfile.mkdtemp(prefix="gw", dir="/tmp"))
+    root.chmod(0o711)
+    numbers = itertools.count(1)
+
+    def make() -> Path:
+        folder = root / str(next(numbers))
+        folder.mkdir()
+        return folder
+
+    try:
+        yield make
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres(short_folder: Callable[[], Path]) -> Iterator[Postgres]:
+    """The server (version 16) that the tests of this process share. Make databases and roles in it; do not stop it."""
+    server = _server(short_folder(), 16, {})
+    try:
+        yield Postgres(server)
+    finally:
+        server.stop("immediate")
+
+
+@pytest.fixture
+def start_postgres(short_folder: Callable[[], Path]) -> Iterator[StartPostgres]:
+    """Starts servers that belong to the test alone: `start_postgres(version=18, settings={"max_connections": "5"})`."""
+    servers: list[EmbeddedPostgres] = []
+
+    def start(*, version: Version = 16, settings: Mapping[str, str] | None = None) -> Postgres:
+        servers.append(_server(short_folder(), version, settings or {}))
+        return Postgres(servers[-1])
+
+    try:
+        yield start
+    finally:
+        for server in servers:
+            server.signal(signal.SIGCONT)  # a test may have stopped it with SIGSTOP
+            server.stop("immediate")
+            shutil.rmtree(server.folder)
+
+
+@pytest.fixture
+def own_postgres(start_postgres: StartPostgres) -> Postgres:
+    """A server that the test may stop, restart and kill."""
+    return start_postgres()

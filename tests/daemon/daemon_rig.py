@@ -1,0 +1,121 @@
+"""A whole gatewayd over a real database, and plain agents that call it: what the tests of this folder share."""
+
+import itertools
+import json
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import trio
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from tests.cli.gatewayd_process import Running, serving
+from tests.conftest import Postgres
+
+SHOP = """
+CREATE TABLE customers (id integer PRIMARY KEY, name text NOT NULL DEFAULT 'nobody', email varchar(80));
+CREATE TABLE orders (id integer PRIMARY KEY, customer integer REFERENCES customers, amount numeric(12,2), tags text[]);
+CREATE TABLE secrets (id integer, word text);
+CREATE VIEW big_orders AS SELECT * FROM orders WHERE amount > 100;
+CREATE TABLE written (tag text);
+INSERT INTO customers SELECT i, 'name ' || i, 'c' || i || '@example.com' FROM generate_series(1, 20) i;
+INSERT INTO orders SELECT i, 1 + i % 20, i * 1.5 FROM generate_series(1, 200) i;
+INSERT INTO secrets VALUES (1, 'the word');
+"""
+POLICY = """
+table_access:
+  default: read
+  tables: {secrets: deny, written: read_write}
+"""
+
+
+@contextmanager
+def gatewayd(dsn: str, folder: Path, port: int, policy: str = POLICY, **more: str) -> Iterator[Running]:
+    """gatewayd over HTTP on 127.0.0.1, ready. Its audit file is `folder`/audit.db."""
+    with serving([], {**variables(dsn, folder, policy), "GATEWAY_HOST": "127.0.0.1", "PORT": str(port), **more}) as running:
+        running.wait_for("gatewayd started")
+        yield running
+
+
+def variables(dsn: str, folder: Path, policy: str = POLICY) -> dict[str, str]:
+    (folder / "policy.yaml").write_text(policy, encoding="utf-8")
+    return {
+        "DATABASE_URL": dsn,
+        "DB_PATH": str(folder / "audit.db"),
+        "GATEWAY_POLICY_FILE": str(folder / "policy.yaml"),
+        "GATEWAY_TELEMETRY": "0",
+    }
+
+
+def stdio_agent(given: Mapping[str, str], era: str) -> Client:
+    server = StdioServerParameters(command=sys.executable, args=["-m", "gatewayd", "serve", "--stdio"], env=dict(given))
+    return Client(stdio_client(server), mode=era)
+
+
+class Agent:
+    """One session of the handshake era on a connection of its own, without the SDK: for many calls at once."""
+
+    def __init__(self, port: int) -> None:
+        self._url = f"http://127.0.0.1:{port}/mcp"
+        self._http = httpx.AsyncClient(timeout=60)
+        self._headers = {"accept": "application/json, text/event-stream"}
+        self._ids = itertools.count(1)
+
+    async def __aenter__(self) -> "Agent":
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "plain agent", "version": "1"}}
+        answer = await self._post("initialize", params)
+        self._headers["mcp-session-id"] = answer.headers["mcp-session-id"]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.aclose()
+
+    async def query(self, sql: str, **arguments: str) -> dict[str, Any]:
+        return await self.call("query", sql=sql, intent="test", **arguments)
+
+    async def call(self, tool: str, **arguments: str) -> dict[str, Any]:
+        """The JSON object that the tool answered with."""
+        answer = await self._post("tools/call", {"name": tool, "arguments": arguments})
+        body = answer.json()
+        content: dict[str, Any] = json.loads(body["result"]["content"][0]["text"])
+        assert body["result"].get("isError", False) == (not content.get("allowed", True) or "error" in content)
+        return content
+
+    async def _post(self, method: str, params: object) -> httpx.Response:
+        message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        answer = await self._http.post(self._url, json=message, headers=self._headers)
+        answer.raise_for_status()
+        return answer
+
+
+def chains(folder: Path) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """The events of each query in their order. The file is checked whole first."""
+    with sqlite3.connect(f"file:{folder / 'audit.db'}?mode=ro", uri=True) as file:
+        assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+        for query_id, event_type, payload in file.execute("SELECT query_id, event_type, payload FROM audit_events ORDER BY id"):
+            found.setdefault(query_id, []).append((event_type, json.loads(payload)))
+    file.close()
+    return found
+
+
+def running_there(postgres: Postgres, statement: str) -> bool:
+    """Whether PostgreSQL works on a statement that holds these words."""
+    found = "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND position('{}' in query) > 0"
+    return bool(postgres.query(found.format(statement.replace("'", "''"))))
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Waits for a state outside of this process, which sends no event; the caller bounds the time."""
+    while not holds():  # noqa: ASYNC110 - as said above
+        await trio.sleep(0.01)
+
+
+def kinds(chain: list[tuple[str, dict[str, Any]]]) -> str:
+    """`ATTEMPTED ALLOW EXECUTED` and the like."""
+    return " ".join(payload.get("decision", event_type) for event_type, payload in chain)

@@ -1,0 +1,43 @@
+"""The corridor in this process: a real database, a real audit file, no transport. For faults that must hit a chosen await."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from gatewayd.answer import Answer
+from gatewayd.audit.events import DEFAULT_DATABASE, Agent
+from gatewayd.audit.writer import open_audit
+from gatewayd.databases import Databases
+from gatewayd.gateway import Database, Gateway
+from gatewayd.pipeline import run
+from gatewayd.policy.load import load_policies
+from tests.daemon.daemon_rig import POLICY
+
+
+class Corridor:
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+
+    @property
+    def database(self) -> Database:
+        return self.gateway.databases[DEFAULT_DATABASE]
+
+    async def query(self, sql: str) -> Answer:
+        return await run(self.gateway, self.database, "query", sql, "test", Agent("faults", "1"))
+
+
+@asynccontextmanager
+async def corridor(dsn: str, folder: Path, policy: str = POLICY) -> AsyncIterator[Corridor]:
+    """Open, with its catalog read. Its audit file is `folder`/audit.db."""
+    single = load_policies(policy, {}).single
+    assert single is not None
+    async with open_audit(str(folder / "audit.db")) as audit, trio.open_nursery() as nursery:
+        await nursery.start(audit.run)
+        databases = Databases()
+        await nursery.start(databases.run)
+        database = await databases.open(DEFAULT_DATABASE, dsn, single)
+        await database.refresher.unknown()
+        yield Corridor(Gateway(audit, {DEFAULT_DATABASE: database}))
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,23 @@
+"""Masks must leave honest questions answered: at least 95 % of the list by source_rewrite (issue: Usefulness)."""
+
+from pathlib import Path
+
+import yaml
+
+from gatewayd.postgres.result import Result
+from tests.conftest import Postgres
+from tests.masking.masking_rig import rig
+from tests.masking.masking_shop import SCHEMA, SHOWING, data
+
+STATEMENTS: list[str] = yaml.safe_load((Path(__file__).parent / "usefulness.yaml").read_text(encoding="utf-8"))
+
+
+async def test_source_rewrite_answers_honest_statements(postgres: Postgres) -> None:
+    assert len(STATEMENTS) >= 150
+    refused = []
+    async with rig(postgres.create_database(SCHEMA + data(5)), SHOWING) as ask:
+        for sql in STATEMENTS:
+            outcome = await ask(sql)
+            if not isinstance(outcome, Result):
+                refused.append((sql, outcome))
+    assert len(refused) <= len(STATEMENTS) * 0.05, refused

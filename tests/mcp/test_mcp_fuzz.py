@@ -1,0 +1,86 @@
+"""Whatever a client sends to the ASGI application, in either era: one whole answer, and no exception."""
+
+import json
+from typing import Any
+
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gatewayd.mcp.handshake import Peer
+from tests.mcp.mcp_rig import HEADERS, META, STATELESS, Rig
+
+SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5)
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3))
+NAMES = st.sampled_from(["echo", "boom", "steps", "nope", ""])
+METAS = st.just(META) | st.fixed_dictionaries({}, optional={"progressToken": SCALARS, **dict.fromkeys(META, SCALARS)})
+PARAMS = st.fixed_dictionaries(
+    {}, optional={"name": NAMES | JSON, "arguments": JSON, "_meta": METAS | JSON, "requestId": SCALARS}
+)
+METHODS = st.sampled_from(
+    ["tools/call", "tools/list", "initialize", "ping", "server/discover", "notifications/cancelled", "no/such"]
+)
+MESSAGES = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0")},
+    optional={"id": st.integers() | st.text(max_size=3) | JSON, "method": METHODS | JSON, "params": PARAMS | JSON},
+)
+HEADER = st.fixed_dictionaries(
+    {},
+    optional={
+        "mcp-protocol-version": st.sampled_from([STATELESS, "2025-06-18", "x", ""]),
+        "mcp-method": METHODS,
+        "mcp-name": NAMES,
+        "mcp-session-id": st.sampled_from(["SESSION", "other", "\xff"]),
+        "accept": st.sampled_from(["*/*", "application/json", ""]),
+        "content-type": st.sampled_from(["text/plain", "application/json"]),
+        "origin": st.sampled_from(["http://localhost", "https://evil.example"]),
+    },
+)
+
+
+async def answered(method: str, headers: dict[str, str], body: bytes) -> None:
+    rig = Rig()
+    session = rig.mcp._sessions.open(Peer(), 0)
+    assert session is not None
+    named = {**HEADERS, "host": "localhost", **headers}
+    raw = [(k.encode(), v.replace("SESSION", session.id).encode("latin-1")) for k, v in named.items()]
+    sent: list[dict[str, Any]] = []
+    bodies = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        if bodies:
+            return bodies.pop()
+        await trio.lowlevel.checkpoint()
+        if method == "GET":
+            return {"type": "http.disconnect"}
+        await trio.sleep_forever()
+        raise AssertionError
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    with trio.fail_after(5):
+        await rig.mcp({"type": "http", "method": method, "path": "/mcp", "headers": raw}, receive, send)
+    start, *chunks = sent
+    assert start["type"] == "http.response.start"
+    assert 200 <= start["status"] < 500
+    content = b"".join(chunk["body"] for chunk in chunks)
+    kind = dict(start["headers"]).get(b"content-type")
+    if kind == b"application/json":
+        assert json.loads(content)["jsonrpc"] == "2.0"
+        assert dict(start["headers"])[b"content-length"] == b"%d" % len(content)
+    elif kind is None:
+        assert content == b""
+    assert not rig.dispatch.statistics().calls.running
+
+
+@settings(max_examples=300, deadline=None)
+@given(MESSAGES, HEADER)
+def test_any_message(message: dict[str, Any], headers: dict[str, str]) -> None:
+    trio.run(answered, "POST", headers, json.dumps(message).encode())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(), HEADER, st.sampled_from(["POST", "GET", "DELETE", "PUT"]))
+def test_any_body(body: bytes, headers: dict[str, str], method: str) -> None:
+    trio.run(answered, method, headers, body)

@@ -1,0 +1,150 @@
+"""Who may know whom: arrows point one way, the core is pure, and the two values that stand for safety have one maker each."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "gatewayd"
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+# From the outside in. A room may import what stands in a later row; within a row, only its own room.
+ROWS: list[list[str]] = [
+    ["__main__"],
+    ["cli"],
+    ["daemon", "demo"],
+    ["observers"],
+    ["http"],
+    ["mcp"],
+    ["reload"],
+    ["pipeline", "databases"],
+    ["answer", "gateway", "notify"],
+    ["recall", "postgres"],
+    ["audit"],
+    ["settings", "exit_codes"],
+    ["environment"],
+    ["credentials", "variables"],
+    ["mcp.messages"],
+    ["masking"],
+    ["policy"],
+    ["sql"],
+    ["catalog", "audit.events"],
+]
+LEVEL = {room: level for level, row in enumerate(ROWS) for room in row}
+EVERYBODY = {"gatewayd"}  # the version
+SHELL_ONLY = "log"
+CORE = ("sql", "policy", "masking", "catalog", "audit.events", "mcp.messages")
+IMPURE = {
+    "asyncio", "asyncpg", "hypercorn", "os", "pathlib", "quart", "quart_trio", "random", "secrets", "select", "signal", "socket",
+    "sqlite3", "subprocess", "tempfile", "threading", "time", "trio", "trio_asyncio", "uuid",
+}  # fmt: skip
+CLOCKS = {"now", "utcnow", "today"}
+NAMES_THAT_SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
+
+
+def room(module: str) -> str:
+    """`gatewayd.sql.parse` -> `sql`; the core's own files inside the shell's folders are rooms of their own."""
+    inner = module.removeprefix("gatewayd").lstrip(".")
+    return next((own for own in ("audit.events", "mcp.messages") if inner == own), inner.split(".")[0])
+
+
+def is_core(module: str) -> bool:
+    return room(module) in CORE
+
+
+@cache
+def parsed(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+@cache
+def imports(module: str, *, types_too: bool = True) -> list[tuple[str, int]]:
+    """Every import in the file, also inside functions and, with `types_too`, TYPE_CHECKING: (full module name, line)."""
+    found: list[tuple[str, int]] = []
+    types = [node for node in ast.walk(parsed(module)) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    for_types = {inner for block in types for inner in ast.walk(block)}
+    for node in ast.walk(parsed(module)):
+        if node in for_types and not types_too:
+            continue
+        match node:
+            case ast.Import(names):
+                found += [(alias.name, node.lineno) for alias in names]
+            case ast.ImportFrom(source, names, 0) if source:
+                whole = [f"{source}.{alias.name}" for alias in names]
+                found += [(name if name in MODULES else source, node.lineno) for name in whole]
+            case ast.ImportFrom():
+                pytest.fail(f"{module}:{node.lineno}: a relative import; write the whole name")
+    return found
+
+
+def calls(module: str) -> Iterator[tuple[str, int]]:
+    """Names that are called: `Allowed(…)` and `decision.Allowed(…)` both give `Allowed`."""
+    for node in ast.walk(parsed(module)):
+        match node:
+            case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name)):
+                yield name, node.lineno
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_one_way(module: str) -> None:
+    own = room(module)
+    if module in EVERYBODY or own == SHELL_ONLY:
+        assert not [name for name, _ in imports(module) if name.startswith("gatewayd.")]
+        return
+    assert own in LEVEL, f"`{own}` has no place in ROWS yet: say where it stands"
+    for name, line in imports(module):
+        if not name.startswith("gatewayd") or name in EVERYBODY:
+            continue
+        other = room(name)
+        if other == SHELL_ONLY:
+            assert not is_core(module), f"{module}:{line} logs; the core does not"
+        elif other != own:
+            assert LEVEL[other] > LEVEL[own], f"{module}:{line} imports {name}: `{own}` may not know `{other}`"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_two_modules_need_each_other(module: str) -> None:
+    seen: set[str] = set()
+    todo = [module]
+    while todo:
+        for name, _ in imports(todo.pop(), types_too=False):
+            assert name != module, f"{module} is imported by what it imports"
+            if name in MODULES and name not in seen:
+                seen.add(name)
+                todo.append(name)
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if is_core(module)])
+def test_core_is_pure(module: str) -> None:
+    for name, line in imports(module):
+        assert name.split(".")[0] not in IMPURE, f"{module}:{line} imports {name}"
+    for name, line in calls(module):
+        assert name not in CLOCKS | {"open"}, f"{module}:{line} calls {name}()"
+
+
+@pytest.mark.parametrize(
+    ("value", "maker"), [("Allowed", "gatewayd.policy.decide"), ("Permit", "gatewayd.audit.writer")], ids=["Allowed", "Permit"]
+)
+def test_one_maker(value: str, maker: str) -> None:
+    makers = {module for module in MODULES for name, _ in calls(module) if name == value}
+    assert makers == {maker}
+
+
+def test_the_corridor_does_not_know_who_is_notified() -> None:
+    knowing = {room(module) for module in MODULES for name, _ in imports(module) if room(name) == "notify"} - {"notify"}
+    assert knowing <= {"daemon", "observers", "http"}  # http: /metrics shows how the senders fare
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_names_say_what_is_inside(module: str) -> None:
+    assert not NAMES_THAT_SAY_NOTHING & set(module.split("."))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_say_what_they_own(module: str) -> None:
+    assert ast.get_docstring(parsed(module)) or not parsed(module).body
