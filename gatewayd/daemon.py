@@ -33,7 +33,7 @@ from gatewayd.policy.problem import PolicyErrors
 from gatewayd.reload import Reloader
 from gatewayd.settings import Settings
 
-STOP_BEYOND_GRACE_S: Final = 30.0
+STOP_BEYOND_GRACE_S: Final = 45.0
 """What stopping may take after the grace: cancelled statements confirmed, closing rows, the senders' last second."""
 
 OnReady = Callable[[str], None]

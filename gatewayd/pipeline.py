@@ -30,8 +30,9 @@ from gatewayd.sql.analyze import analyze
 from gatewayd.sql.parse import is_large
 from gatewayd.sql.statement import Statement
 
-CLOSING_ROW_S: Final = 10.0
-"""How long a cancelled or finished call waits for its closing row before `audit write after execution failed`."""
+CLOSING_ROW_S: Final = 30.0
+"""How long a cancelled or finished call waits for its closing row before `audit write after execution failed`: a batch under way
+and its own, with a checkpoint between, are up to five fsyncs, which on a bad day take 5 s each."""
 
 _CANCELLED: Final = "57014"  # query_canceled
 _CONNECTION_LOST: Final = ("08", "57")  # classes: connection exception, operator intervention

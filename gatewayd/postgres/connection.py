@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 import trio
 from asyncpg import connect_utils
 from asyncpg.connection import Connection as Session
-from asyncpg.exceptions import PostgresError, QueryCanceledError
+from asyncpg.exceptions import ConnectionDoesNotExistError, PostgresError, QueryCanceledError
 from asyncpg.protocol import Record
 
 from gatewayd.policy.model import Limits
 from gatewayd.postgres.crossing import Crossing
-from gatewayd.postgres.failure import CANCELLED, FAILURES, failed, not_connected
-from gatewayd.postgres.pins import UNDER_A_POOLER, at_startup, set_local, set_session
+from gatewayd.postgres.failure import CANCELLED, CONNECTION_FAILED, FAILURES, failed, not_connected
+from gatewayd.postgres.pins import IN_FORCE, UNDER_A_POOLER, at_startup, not_in_force, set_local, set_session
 from gatewayd.postgres.result import ExecutionFailed
 
 CONNECT_S: Final = 10.0
@@ -46,6 +46,9 @@ class Connection:
         self._session = session
         self._protocol = session._protocol
         self._usable = True
+        self._opened_at = trio.current_time()
+        self.leads_to_standby = False
+        """Set by a write that could not begin, or met a server that is read-only as a whole: a primary that is one no more."""
 
     async def fetch(self, sql: str, *args: object) -> list[Any]:
         """Rows of one statement as asyncpg Records. Raises ExecutionFailed."""
@@ -141,7 +144,10 @@ class Connection:
                     await self._cancel_statement()
                 raise
             except BaseException as error:
-                if not isinstance(error, PostgresError):  # the session's state is not known any more
+                if isinstance(error, ConnectionDoesNotExistError) or not isinstance(error, PostgresError):
+                    # The session's state is not known any more, and a server does not notice that nobody waits for an answer.
+                    with trio.move_on_after(GRACE_S, shield=True):
+                        await self._request_cancel()
                     self.terminate()
                 raise
         raise ExecutionFailed(
@@ -174,6 +180,14 @@ class Connection:
             and not self._protocol.is_in_transaction()
         )
 
+    @property
+    def age_s(self) -> float:
+        return trio.current_time() - self._opened_at
+
+    def retire(self) -> None:
+        """Not to be used again after its present use."""
+        self._usable = False
+
     def terminate(self) -> None:
         """Close the session at once. A statement that another task runs on it fails as a lost connection."""
         self._usable = False
@@ -187,7 +201,7 @@ class Connection:
         """
         confirmed = False
         with trio.move_on_after(GRACE_S):
-            await _request_cancel(self._session)
+            await self._request_cancel()
             try:
                 await self._crossing.resume()
             except QueryCanceledError:
@@ -199,9 +213,20 @@ class Connection:
             self._session.terminate()
             self._crossing.abandon()
 
+    async def _request_cancel(self) -> None:
+        """Send a CancelRequest on a connection of its own and wait until the server has taken it."""
+        crossing = Crossing()
+        session, protocol = self._session, self._protocol
+        key = {"backend_pid": protocol.backend_pid, "backend_secret": protocol.backend_secret}
+        try:
+            with contextlib.suppress(OSError):  # unreachable: the wait for the statement's end is bounded and says the rest
+                await crossing.run(connect_utils._cancel(loop=crossing, addr=session._addr, params=session._params, **key))
+        finally:
+            crossing.abandon()
+
 
 async def connect(dsn: str, limits: Limits, *, pins_locally: bool = False) -> Connection:
-    """Open a session with all settings pinned; one that a pooler refuses to pin is opened with `pins_locally`.
+    """Open a session with all settings pinned; one that a pooler does not pin is opened with `pins_locally`.
 
     Raises ExecutionFailed after at most CONNECT_S. Cancelled midway, nothing stays open.
     """
@@ -212,6 +237,7 @@ async def connect(dsn: str, limits: Limits, *, pins_locally: bool = False) -> Co
     with trio.move_on_after(CONNECT_S):
         try:
             session = await crossing.run(_connecting(crossing, dsn, settings))
+            is_pooled, lacking = await _looked_at(crossing, session, settings)
         except BaseException as error:
             crossing.abandon()
             if not pins_locally and _is_refused_pin(error):
@@ -219,8 +245,30 @@ async def connect(dsn: str, limits: Limits, *, pins_locally: bool = False) -> Co
             if isinstance(error, (*FAILURES, ValueError)):
                 raise not_connected(error) from None  # the cause names host, user and database
             raise
-        return Connection(crossing, session, limits, pins_locally=pins_locally)
-    raise ExecutionFailed("08001", f"the database did not accept a connection within {CONNECT_S:g} s")
+        if not lacking and (pins_locally or not is_pooled):
+            return Connection(crossing, session, limits, pins_locally=pins_locally)
+        session.terminate()
+        crossing.abandon()
+        if not pins_locally:
+            return await connect(dsn, limits, pins_locally=True)
+        raise ExecutionFailed(CONNECTION_FAILED, f"the pooler before the database does not pass on {', '.join(lacking)}")
+    raise ExecutionFailed(CONNECTION_FAILED, f"the database did not accept a connection within {CONNECT_S:g} s")
+
+
+async def _looked_at(crossing: Crossing, session: Any, settings: dict[str, str]) -> tuple[bool, list[str]]:
+    """Whether somebody stands between, who may give each transaction another backend; and which of `settings` do not hold.
+
+    Believed is only what the server says: a pooler that is told to ignore start-up parameters does so without a word, and reads
+    would run in whatever transaction and on whatever search_path the role has.
+    """
+    told = bytearray()
+
+    async def take(data: bytes) -> None:
+        told.extend(data)
+
+    await crossing.run(session._protocol.copy_out(IN_FORCE, take, None))
+    pid, lacking = not_in_force(settings, bytes(told))
+    return pid != session._protocol.backend_pid, lacking
 
 
 def _connecting(crossing: Crossing, dsn: str, settings: dict[str, str]) -> Coroutine[Any, Any, Any]:
@@ -237,14 +285,3 @@ def _connecting(crossing: Crossing, dsn: str, settings: dict[str, str]) -> Corou
 def _is_refused_pin(error: BaseException) -> bool:
     """pgbouncer: `unsupported startup parameter: search_path`, protocol_violation."""
     return getattr(error, "sqlstate", None) == "08P01" and "startup parameter" in str(error)
-
-
-async def _request_cancel(session: Any) -> None:
-    """Send a CancelRequest on a connection of its own and wait until the server has taken it."""
-    crossing = Crossing()
-    key = {"backend_pid": session._protocol.backend_pid, "backend_secret": session._protocol.backend_secret}
-    try:
-        with contextlib.suppress(OSError):  # unreachable: the wait for the statement's end is bounded and says the rest
-            await crossing.run(connect_utils._cancel(loop=crossing, addr=session._addr, params=session._params, **key))
-    finally:
-        crossing.abandon()

@@ -16,6 +16,7 @@ CONNECTION_FAILED: Final = "08001"
 CONNECTION_LOST: Final = "08006"
 OUTCOME_UNKNOWN: Final = "08007"
 CANCELLED: Final = "57014"
+READ_ONLY: Final = "25006"
 NO_CONNECTION_FREE: Final = "53300"
 FAILURES: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """What asyncpg raises for the world's faults. Everything else is a bug."""

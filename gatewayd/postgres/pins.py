@@ -28,6 +28,11 @@ PINNED: Final[Mapping[str, str]] = {
 }
 UNDER_A_POOLER: Final = frozenset({"application_name", "TimeZone", "DateStyle", "standard_conforming_strings"})
 """What pgbouncer takes at start-up; the rest is set in each transaction there."""
+IN_FORCE: Final = (
+    "COPY (SELECT pg_catalog.pg_backend_pid(), s.name, s.setting FROM pg_catalog.pg_show_all_settings() AS s) TO STDOUT"
+)
+"""Asks which backend answers and what holds there. One message, so that a pooler takes one backend for it; without an operator,
+so that no schema of somebody's search_path has a word in it."""
 
 
 def timeouts(limits: Limits) -> dict[str, str]:
@@ -36,6 +41,17 @@ def timeouts(limits: Limits) -> dict[str, str]:
 
 def at_startup(limits: Limits) -> dict[str, str]:
     return {**PINNED, **timeouts(limits)}
+
+
+def not_in_force(wanted: Mapping[str, str], answer: bytes) -> tuple[int, list[str]]:
+    """What IN_FORCE answered -> the backend's process number, and the names of the settings in `wanted` that do not hold."""
+    pid = 0
+    held: dict[str, str] = {}
+    for line in answer.decode(errors="replace").split("\n")[:-1]:
+        told, name, setting = line.split("\t")
+        pid = int(told)
+        held[name] = setting
+    return pid, [name for name, value in wanted.items() if held.get(name) != value]
 
 
 def set_local(limits: Limits) -> str:

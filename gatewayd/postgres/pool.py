@@ -17,6 +17,8 @@ from gatewayd.postgres.failure import NO_CONNECTION_FREE
 from gatewayd.postgres.result import ExecutionFailed
 
 WAIT_BEYOND_LOCK_TIMEOUT_S: Final = 5.0
+LEADS_THERE_STILL_S: Final = 5.0
+"""A session so young was opened where new ones would be: agents who try to write to a standby cost no new sessions each time."""
 
 
 class PoolStatistics(msgspec.Struct, frozen=True):
@@ -81,6 +83,8 @@ class Pool:
     def release(self, connection: Connection) -> None:
         """Take a session back. One that is not as clean as it was handed out is closed."""
         self._in_use.discard(connection)
+        if connection.leads_to_standby:
+            self._look_elsewhere(connection)
         if connection.is_clean and not self._closing:
             self._idle.append(connection)
         else:
@@ -132,6 +136,17 @@ class Pool:
         connection = await connect(self._dsn, limits, pins_locally=self._pins_locally)
         self._pins_locally = connection.pins_locally
         return connection
+
+    def _look_elsewhere(self, connection: Connection) -> None:
+        """After a failover the sessions of before may go on with the former primary: new ones go where the address leads now."""
+        connection.leads_to_standby = False
+        for used in (connection, *self._in_use):
+            if used.age_s > LEADS_THERE_STILL_S:
+                used.retire()
+        for idle in self._idle:
+            if idle.age_s > LEADS_THERE_STILL_S:
+                idle.terminate()
+        self._idle = [idle for idle in self._idle if idle.is_clean]
 
     def _free_slot(self) -> None:
         self._slots.release()

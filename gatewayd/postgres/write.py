@@ -13,7 +13,7 @@ from gatewayd.catalog import Catalog
 from gatewayd.masking.results import PostExec
 from gatewayd.policy.model import Limits
 from gatewayd.postgres.connection import Connection
-from gatewayd.postgres.failure import CANCELLED, CONNECTION_LOST, FAILURES, failed, outcome_unknown
+from gatewayd.postgres.failure import CANCELLED, CONNECTION_LOST, FAILURES, READ_ONLY, failed, outcome_unknown
 from gatewayd.postgres.read import HEAP_ORDER, bound_rows, compose, mask_of, names_to_use
 from gatewayd.postgres.result import UNMASKABLE, ExecutionFailed, Result
 from gatewayd.postgres.rows import CopyRows
@@ -55,17 +55,18 @@ async def write(
 
 
 async def _in_transaction(connection: Connection, run: Callable[[], Awaitable[Result]]) -> Result:
+    has_begun = False
     try:
         await connection.begin("READ WRITE")
+        has_begun = True
         result = await run()
         if not connection.is_in_transaction:
             raise ExecutionFailed("25P01", "the statement ended the gateway's transaction; its outcome is unknown")
-    except FAILURES as error:
+    except (*FAILURES, ExecutionFailed) as error:
+        said = failed(error)
+        connection.leads_to_standby = not has_begun or said.sqlstate == READ_ONLY
         await connection.rollback()
-        raise failed(error) from error
-    except ExecutionFailed:
-        await connection.rollback()
-        raise
+        raise said from (None if said is error else error)
     await _commit(connection)
     return result
 

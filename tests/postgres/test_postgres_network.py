@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 import trio
 
-from tests.postgres.postgres_asking import asking
+from gatewayd.policy.model import Limits
+from gatewayd.postgres.pins import UNDER_A_POOLER
+from tests.postgres.postgres_asking import asking, until
 
 Relay = Callable[[trio.SocketStream, trio.SocketStream], Any]
 
@@ -150,6 +152,36 @@ async def test_behind_a_pooler_settings_hold_for_each_transaction(own_postgres: 
         assert ask.pool.statistics().idle == 1
 
 
+def without_a_word(kept: frozenset[bytes]) -> Relay:
+    """What pgbouncer does with parameters that `ignore_startup_parameters` lists."""
+
+    async def relay(client: trio.SocketStream, server: trio.SocketStream) -> None:
+        first = bytes(await client.receive_some())
+        fields = first[8:].rstrip(b"\0").split(b"\0")
+        pairs = [fields[at : at + 2] for at in range(0, len(fields), 2) if fields[at] in kept or fields[at] in _WHO]
+        told = first[4:8] + b"".join(name + b"\0" + value + b"\0" for name, value in pairs) + b"\0"
+        await server.send_all(struct.pack("!i", 4 + len(told)) + told)
+        await pass_both_ways(client, server)
+
+    return relay
+
+
+_WHO = (b"user", b"database", b"client_encoding")
+
+
+async def test_a_pooler_that_ignores_our_settings_is_found_out(own_postgres: Any) -> None:
+    """Else a read would run READ WRITE, without timeouts, on whatever search_path the role has."""
+    show = "SELECT current_setting('search_path') AS p, current_setting('transaction_read_only') AS r"
+    tracked = frozenset(name.encode() for name in UNDER_A_POOLER)
+    async with between(own_postgres, without_a_word(tracked)) as dsn, asking(dsn, size=1) as ask:
+        for _ in range(2):
+            assert await ask.rows(show) == [{"p": "public, pg_temp", "r": "on"}]
+        assert await ask.rows("SHOW statement_timeout") == [{"statement_timeout": "30s"}]
+    async with between(own_postgres, without_a_word(tracked - {b"TimeZone"})) as dsn, asking(dsn, size=1) as ask:
+        failure = await ask.fails(show)
+        assert (failure.sqlstate, failure.message) == ("08001", "the pooler before the database does not pass on TimeZone")
+
+
 async def test_a_connection_cut_in_an_answer_is_08006(postgres: Any) -> None:
     async def cut_long_answers(client: trio.SocketStream, server: trio.SocketStream) -> None:
         async def pass_some() -> None:
@@ -158,7 +190,8 @@ async def test_a_connection_cut_in_an_answer_is_08006(postgres: Any) -> None:
                 await client.send_all(data[:left])
                 left -= len(data)
                 if left <= 0:
-                    nursery.cancel_scope.cancel()
+                    break
+            nursery.cancel_scope.cancel()
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(pass_on, client, server)
@@ -168,6 +201,30 @@ async def test_a_connection_cut_in_an_answer_is_08006(postgres: Any) -> None:
         failure = await ask.fails("SELECT repeat('x', 900000) AS x")
         assert (failure.sqlstate, failure.message) == ("08006", "the connection to the database was lost")
         assert await ask.rows("SELECT 1 AS a") == [{"a": 1}]
+
+
+async def test_a_statement_whose_connection_is_cut_ends_on_the_server(postgres: Any) -> None:
+    """PostgreSQL does not look whether anybody waits for the answer: it would go on until statement_timeout."""
+    endless = "SELECT count(*) FROM generate_series(1, 1000000) AS cut_one, generate_series(1, 1000000) AS b"
+    asked = f"SELECT 1 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state = 'active' AND query LIKE '%{endless[20:]}%'"
+    cut = trio.Event()
+    open_still: list[Any] = []
+
+    async def relay(client: trio.SocketStream, server: trio.SocketStream) -> None:
+        """The server's side stays open, as behind a router that has forgotten the connection."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pass_both_ways, client, server)
+            if not open_still:
+                open_still.append(server.socket.dup())
+                await cut.wait()
+                nursery.cancel_scope.cancel()
+
+    async with between(postgres, relay) as dsn, asking(dsn) as ask, trio.open_nursery() as nursery:
+        nursery.start_soon(ask.fails, endless, Limits(statement_timeout_ms=600_000))
+        await until(lambda: bool(postgres.query(asked)))
+        cut.set()
+        await until(lambda: not postgres.query(asked))
+    open_still[0].close()
 
 
 async def test_an_answer_that_comes_byte_by_byte_is_the_same(postgres: Any) -> None:

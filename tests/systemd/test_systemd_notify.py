@@ -119,7 +119,7 @@ def test_a_life_under_systemd(postgres: Postgres, tmp_path: Path, free_port: int
             assert service.until("READY=1")[1].startswith(words)
 
         code, journal = service.stop()
-        assert service.until("STOPPING=1")[1:] == ["EXTEND_TIMEOUT_USEC=150000000"]
+        assert service.until("STOPPING=1")[1:] == ["EXTEND_TIMEOUT_USEC=165000000"]
         assert code == 0
     assert journal
     levels = {"info": "<6>", "error": "<3>", "warning": "<4>"}
