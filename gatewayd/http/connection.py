@@ -23,7 +23,8 @@ from gatewayd import log
 KEEP_ALIVE_S: Final = 75.0
 HEAD_S: Final = 30.0  # for the rest of a request head once its first byte is there
 SEND_S: Final = 30.0  # for one write that the client does not take
-LINGER_S: Final = 2.0
+LINGER_S: Final = 2.0  # of silence from a client whose request was answered before all of it was read
+LINGER_MOST_S: Final = 30.0  # while it goes on sending: a body of some MiB takes a usual line longer than a moment
 HEAD_BYTES: Final = 16 * 1024  # h11 checks between reads, so reads of this size make the true bound twice it
 BODY_READ_BYTES: Final = 256 * 1024
 _READ_AHEAD_BYTES: Final = 64 * 1024  # of requests that a client pipelines behind one in progress
@@ -53,6 +54,7 @@ class Connection:
         self._asgi: HTTPStream | None = None
         self._out: list[bytes] = []
         self._idle: trio.CancelScope | None = None
+        self._lingering: trio.CancelScope | None = None
         self._gone = False
         self._stopping = False
 
@@ -61,6 +63,8 @@ class Connection:
         self._stopping = True
         if self._idle is not None:
             self._idle.cancel()
+        if self._lingering is not None:
+            self._lingering.deadline = min(self._lingering.deadline, trio.current_time() + LINGER_S)
 
     async def serve(self) -> None:
         try:
@@ -278,11 +282,12 @@ class Connection:
         """Lets the last answer arrive: closing over unread bytes would make the kernel reset it away (RFC 9112 section 9.6)."""
         if self._h11.their_state not in (h11.SEND_BODY, h11.ERROR) and not self._h11.trailing_data[0]:
             return
-        with trio.move_on_after(LINGER_S):
+        with trio.move_on_after(LINGER_S if self._stopping else LINGER_MOST_S) as self._lingering:
             try:
                 await self._stream.send_eof()
-                while await self._read(BODY_READ_BYTES):
-                    pass
+                with trio.move_on_after(LINGER_S) as silence:
+                    while await self._read(BODY_READ_BYTES):
+                        silence.deadline = trio.current_time() + LINGER_S
             except (OSError, trio.BrokenResourceError):
                 pass
 

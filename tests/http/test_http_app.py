@@ -39,7 +39,7 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
             await serve_http(create_app(mcp, [operators]), "127.0.0.1", 0, grace_s=1, stop=stop, task_status=task_status)
 
         port = await nursery.start(serve)
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
             yield client
         stop.set()
 

@@ -3,19 +3,18 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 import trio
-from hypercorn.config import Config
-from hypercorn.trio import serve
 from quart import Blueprint, Response
 
 from gatewayd.audit.writer import Audit, open_audit
-from gatewayd.http.app import create_quart
+from gatewayd.http.app import create_app
 from gatewayd.http.audit import audit_routes, page_rows
 from gatewayd.http.guard import Guard, read_body
+from gatewayd.http.server import serve_http
 from tests.audit.audit_calls import Calls
 
 TOKEN = "s3cret-token"
@@ -26,18 +25,17 @@ LAST = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
 
 @asynccontextmanager
 async def serving(blueprints: Sequence[Blueprint]) -> AsyncGenerator[httpx.AsyncClient, None]:
-    config = Config()
-    config.bind = ["127.0.0.1:0"]
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
-        (url,) = await nursery.start(_serve, blueprints, config, stop)
-        async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+
+        async def serve(task_status: trio.TaskStatus[int]) -> None:
+            app = create_app(cast(Any, None), blueprints)
+            await serve_http(app, "127.0.0.1", 0, grace_s=1, stop=stop, task_status=task_status)
+
+        port = await nursery.start(serve)
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
             yield client
         stop.set()
-
-
-async def _serve(blueprints: Sequence[Blueprint], config: Config, stop: trio.Event, task_status: Any) -> None:
-    await serve(create_quart(blueprints), config, shutdown_trigger=stop.wait, task_status=task_status)
 
 
 @asynccontextmanager
