@@ -1,11 +1,13 @@
 """Fixtures for everybody: a real PostgreSQL. One server per test process, a fresh database per call, own servers to kill."""
 
 import itertools
+import os
 import shutil
 import signal
 import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +20,11 @@ from gatewayd.demo.postgres import SUPERUSER, EmbeddedPostgres, Version
 # No timings: a busy machine makes no test fail.
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("untimed")
+
+# No proxy stands between the tests and what they start on this machine.
+for variable in ("http_proxy", "https_proxy", "all_proxy"):
+    os.environ.pop(variable, None)
+    os.environ.pop(variable.upper(), None)
 
 # Nothing here must survive a power cut. No autovacuum: it would take locks at moments of its own choosing.
 QUICK = {
@@ -95,13 +102,24 @@ class Postgres:
         self.start()
 
 
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A TCP port of 127.0.0.1 that nobody listens on, and that the kernel gives to nobody else meanwhile.
+
+    It stays bound here: bound and closed again it would be anybody's, another worker's too, until the server under test takes it.
+    A server that sets SO_REUSEADDR, as ours and PostgreSQL do, can listen on it, and again after a restart.
+    """
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
 @pytest.fixture
-def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_port() -> Iterator[int]:
+    """As `reserved_port`."""
+    with reserved_port() as port:
+        yield port
 
 
 class StartPostgres(Protocol):
@@ -113,8 +131,9 @@ def _name(database: str) -> str:
     return database.split("@", 1)[1].split("/", 1)[1].split("?", 1)[0] if "://" in database else database
 
 
-def _server(folder: Path, version: Version, settings: Mapping[str, str]) -> EmbeddedPostgres:
-    server = EmbeddedPostgres(folder, version=version, tcp=True, superuser_password=PASSWORD, settings={**QUICK, **settings})
+def _server(folder: Path, port: int, version: Version, settings: Mapping[str, str]) -> EmbeddedPostgres:
+    settings = {**QUICK, **settings}
+    server = EmbeddedPostgres(folder, version=version, tcp=True, port=port, superuser_password=PASSWORD, settings=settings)
     server.initialise()
     server.start()
     return server
@@ -141,11 +160,12 @@ def short_folder() -> Iterator[Callable[[], Path]]:
 @pytest.fixture(scope="session")
 def postgres(short_folder: Callable[[], Path]) -> Iterator[Postgres]:
     """The server (version 16) that the tests of this process share. Make databases and roles in it; do not stop it."""
-    server = _server(short_folder(), 16, {})
-    try:
-        yield Postgres(server)
-    finally:
-        server.stop("immediate")
+    with reserved_port() as port:
+        server = _server(short_folder(), port, 16, {})
+        try:
+            yield Postgres(server)
+        finally:
+            server.stop("immediate")
 
 
 @pytest.fixture
@@ -154,16 +174,17 @@ def start_postgres(short_folder: Callable[[], Path]) -> Iterator[StartPostgres]:
     servers: list[EmbeddedPostgres] = []
 
     def start(*, version: Version = 16, settings: Mapping[str, str] | None = None) -> Postgres:
-        servers.append(_server(short_folder(), version, settings or {}))
+        servers.append(_server(short_folder(), ports.enter_context(reserved_port()), version, settings or {}))
         return Postgres(servers[-1])
 
-    try:
-        yield start
-    finally:
-        for server in servers:
-            server.signal(signal.SIGCONT)  # a test may have stopped it with SIGSTOP
-            server.stop("immediate")
-            shutil.rmtree(server.folder)
+    with ExitStack() as ports:
+        try:
+            yield start
+        finally:
+            for server in servers:
+                server.signal(signal.SIGCONT)  # a test may have stopped it with SIGSTOP
+                server.stop("immediate")
+                shutil.rmtree(server.folder)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ class EmbeddedPostgres:
     """One data folder and the server on it. Blocking; not for use from several threads at once.
 
     Sockets: always a unix socket (any local account that can reach its folder enters without a password); with `tcp`, 127.0.0.1
-    on a free port too, where every role needs its password.
+    on `port` too (0: one that is free), where every role needs its password.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class EmbeddedPostgres:
         *,
         version: Version = 18,
         tcp: bool = False,
+        port: int = 0,
         superuser_password: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
@@ -66,7 +67,7 @@ class EmbeddedPostgres:
         self._superuser_password = superuser_password or secrets.token_urlsafe(12)
         self._settings = dict(settings or {})
         self._programs: Path | None = None
-        self._port = 0
+        self._port = port
 
     def initialise(self) -> bool:
         """Make the data folder if there is none yet. Returns whether it was made now."""

@@ -1,6 +1,5 @@
 """A gatewayd that serves the sample tables while the tests of a file run, with some calls behind it."""
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.cli.gatewayd_process import environment, run
-from tests.conftest import Postgres
+from tests.conftest import Postgres, reserved_port
 from tests.daemon.daemon_rig import SHOP, gatewayd, variables
 
 POLICY = """
@@ -39,11 +38,8 @@ def served(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """STATEMENTS have been asked, in their order."""
     folder = tmp_path_factory.mktemp("served")
     dsn = postgres.create_database(SHOP)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    given = {**variables(dsn, folder, POLICY), "PORT": str(port), "GATEWAY_HOST": "127.0.0.1"}
-    with gatewayd(dsn, folder, port, POLICY):
+    with reserved_port() as port, gatewayd(dsn, folder, port, POLICY):
+        given = {**variables(dsn, folder, POLICY), "PORT": str(port), "GATEWAY_HOST": "127.0.0.1"}
         for sql in STATEMENTS:
             run(["query", sql, "--intent", "fill the audit"], given)
         yield Served(environment(given), folder, dsn)

@@ -1,6 +1,5 @@
 """A gatewayd with its operators' routes open, and what operators hold in their hands: token, routes, audit rows, metrics."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import httpx
 
 from tests.cli.gatewayd_process import Running
+from tests.conftest import reserved_port
 from tests.daemon.daemon_rig import POLICY, gatewayd
 
 TOKEN = "the-indexer-token"
@@ -62,10 +62,7 @@ class Operator:
 @contextmanager
 def operated(dsn: str, folder: Path, policy: str = POLICY, **more: str) -> Iterator[Operator]:
     """gatewayd with INDEXER_TOKEN set, on a port of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with gatewayd(dsn, folder, port, policy, **{"INDEXER_TOKEN": TOKEN, **more}) as running:
+    with reserved_port() as port, gatewayd(dsn, folder, port, policy, **{"INDEXER_TOKEN": TOKEN, **more}) as running:
         operator = Operator(running, folder, port)
         with operator.http:
             yield operator
