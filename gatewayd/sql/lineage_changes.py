@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from gatewayd.sql.lineage import Column, Entangled
 from gatewayd.sql.lineage_names import Item, Level, described
-from gatewayd.sql.lineage_queries import Columns, Queries
+from gatewayd.sql.lineage_places import Columns
+from gatewayd.sql.lineage_queries import Queries
 from gatewayd.sql.lineage_with import Withs
 from gatewayd.sql.parse import Node
 
