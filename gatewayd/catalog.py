@@ -17,6 +17,8 @@ Volatility = Literal["immutable", "stable", "volatile"]
 
 SYSTEM_COLUMNS: Final = frozenset({"tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"})
 """Columns every table has besides `Relation.columns`."""
+PLACE: Final = "ctid"
+"""The one of them that says where a row lies."""
 
 
 class Column(msgspec.Struct, frozen=True, gc=False):

@@ -8,7 +8,7 @@ subquery's unqualified name of a masked column counts as the target's.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from gatewayd.catalog import SYSTEM_COLUMNS
+from gatewayd.catalog import PLACE, SYSTEM_COLUMNS
 from gatewayd.masking.mentions import nodes, words
 from gatewayd.masking.rules import Masks
 from gatewayd.sql.parse import Node
@@ -63,6 +63,8 @@ def _reads(kind: str, body: Node, masks: Masks, columns: frozenset[str]) -> str 
             return f"{name} is not known to be a column of the masked table"
         if not qualifier and name in visible:
             return f"it reads whole rows of masked table {name}"
+        if name == PLACE and PLACE not in columns:
+            return f"{PLACE} tells how long the masked values are; name rows by their key"
         if name in masks:
             return f"it reads masked column {name} of the table it writes"
     return None

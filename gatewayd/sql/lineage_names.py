@@ -5,7 +5,7 @@ Where the text and the catalog leave a doubt, the marked column is meant.
 
 from collections.abc import Iterable, Sequence
 
-from gatewayd.catalog import SYSTEM_COLUMNS
+from gatewayd.catalog import PLACE, SYSTEM_COLUMNS
 from gatewayd.sql.lineage import Column, Entangled, Influenced, Plain
 from gatewayd.sql.parse import Node
 
@@ -127,7 +127,7 @@ def _bare(name: str, level: Level | None, position: int) -> Column | None:
         doubt = doubt or any(part.is_open for part in at.parts)
         at = at.outer
     if name in SYSTEM_COLUMNS:
-        return Column(name)
+        return _of_system(name, _marked_in_sight(level), position)
     at = level
     while at is not None:
         items = [item for item in at.named if item.name == name]
@@ -145,9 +145,18 @@ def _qualified(words: Sequence[str], level: Level | None, position: int) -> Colu
     hits = [column for item in items for column in item.find(name)]
     if hits:
         return next((column for column in hits if column.source is not None), hits[0])
-    for item in items:
-        if item.marked is not None and name not in SYSTEM_COLUMNS:
-            whole_row(item, position)  # x.name is name(x) where no column is called so
+    marked = next((item for item in items if item.marked is not None), None)
+    if marked is None:
+        return Column(name)
+    if name in SYSTEM_COLUMNS:
+        return _of_system(name, marked.marked, position)
+    return whole_row(marked, position)  # x.name is name(x) where no column is called so
+
+
+def _of_system(name: str, marked: Column | None, position: int) -> Column:
+    """Where a row lies tells how much room those before it take, and so how long their values are."""
+    if name == PLACE and marked is not None:
+        raise Entangled(f"`{name}` tells how long the values of {described(marked)} are; name rows by their key", position)
     return Column(name)
 
 
