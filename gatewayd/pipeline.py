@@ -24,6 +24,7 @@ from gatewayd.masking.results import PostExec
 from gatewayd.policy.decide import decide, names_unknown
 from gatewayd.policy.decision import Allowed, Decision, Denied, Held, Permit
 from gatewayd.postgres.execute import execute
+from gatewayd.postgres.meaning import told_less
 from gatewayd.postgres.result import UNMASKABLE, ExecutionFailed, Result
 from gatewayd.recall import Known
 from gatewayd.sql.analyze import analyze
@@ -188,7 +189,7 @@ class _Call:
         try:
             result = await execute(self.database.pool, permit, self.enforced.policy.limits, self.catalog, masking)
         except ExecutionFailed as failed:
-            failure = failed
+            failure = told_less(failed) if failed.is_inner and self.enforced.policy.hides_something else failed
             if failed.sqlstate[:2] in _CONNECTION_LOST:
                 self.database.refresher.suspect()
         except BaseException as stopped:

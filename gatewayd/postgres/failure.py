@@ -25,6 +25,8 @@ _WHY_NOT_CONNECTED: Final = {
     "28": "the database did not accept the gateway's credentials",
     "3D": "the database that the gateway is configured for does not exist",
 }
+_OF_A_VALUE: Final = "JSON data, line "
+"""How the one context begins that the server gives without running anything further: where a JSON text is wrong."""
 _SERVER_WORDS_ARE_SAFE: Final = ("53", "57")  # too many connections, starting up, shutting down: no names in these
 
 
@@ -63,7 +65,13 @@ def failed(error: BaseException, position: Callable[[int], int | None] = lambda 
         said = f": {_text(error.__cause__)}" if isinstance(error.__cause__, asyncpg.PostgresError) else ""
         return ExecutionFailed(CONNECTION_LOST, f"the connection to the database was lost{said}")
     at = getattr(error, "position", None)
-    return ExecutionFailed(_sqlstate(error), _text(error), getattr(error, "hint", None), position(int(at)) if at else None)
+    return ExecutionFailed(
+        _sqlstate(error),
+        _text(error),
+        getattr(error, "hint", None),
+        position(int(at)) if at else None,
+        is_inner=not (getattr(error, "context", None) or _OF_A_VALUE).startswith(_OF_A_VALUE),
+    )
 
 
 def outcome_unknown(reason: str) -> ExecutionFailed:

@@ -1,4 +1,4 @@
-"""Failures of statements over masked tables: where a text may carry values, the SQLSTATE's meaning stands instead (contract 10).
+"""Failures whose words may carry values that policy hides: the SQLSTATE's meaning stands instead (contract 3.10, 10).
 
 Codes: https://www.postgresql.org/docs/current/errcodes-appendix.html. Pure.
 """
@@ -14,6 +14,9 @@ _CLASSES: Final = {
     "21": "cardinality violation",
     "22": "data exception",
     "23": "integrity constraint violation",
+    "25": "not possible in this state of the transaction",
+    "40": "the transaction was rolled back",
+    "42": "syntax error or access rule violation",
     "44": "a row violates the check option of a view",
     "55": "object not in the state needed",
     "P0": "a function raised an error",
@@ -35,19 +38,24 @@ _CODES: Final = {
     "23505": "unique violation",
     "23514": "check violation",
     "23P01": "exclusion violation",
+    "42501": "insufficient privilege",
     "55P03": "lock not available",
+    "57014": "the statement was cancelled, by its timeout or from outside",
 }
 
 
-def told_less(failure: ExecutionFailed, edits: Sequence[tuple[int, int, int]]) -> ExecutionFailed:
-    """The same failure without what could be a masked value. `edits` lead its position back to the agent's own text."""
+def told_less(failure: ExecutionFailed, edits: Sequence[tuple[int, int, int]] = ()) -> ExecutionFailed:
+    """The same failure without what could be a value that policy hides. `edits` lead its position back to the agent's own text.
+
+    Code that the statement set off may raise any code with any words: from there only the code is told.
+    """
     position = _before(failure.position, edits) if failure.position is not None else None
     code = failure.sqlstate
-    if code[:2] in _SAY_NO_VALUES:
+    if code[:2] in _SAY_NO_VALUES and not failure.is_inner:
         return ExecutionFailed(code, failure.message, failure.hint, position)
     meaning = _CODES.get(code) or _CLASSES.get(code[:2], "the database refused the statement")
     return ExecutionFailed(
-        code, f"{meaning} (the database's own words are withheld: they could carry a masked value)", None, position
+        code, f"{meaning} (the database's own words are withheld: they could carry a hidden value)", None, position
     )
 
 

@@ -21,12 +21,16 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 class ExecutionFailed(Exception):
     """The database refused or lost an allowed statement. `sqlstate` has five characters (contract 4: error_class).
 
-    `position` is a character position in the agent's own text, 1-based as PostgreSQL counts.
+    `position` is a character position in the agent's own text, 1-based as PostgreSQL counts. `is_inner`: the words come out of
+    what the statement set off (a trigger, a function, a cascade of keys), so they may be about rows that it does not name.
     """
 
-    def __init__(self, sqlstate: str, message: str, hint: str | None = None, position: int | None = None) -> None:
+    def __init__(
+        self, sqlstate: str, message: str, hint: str | None = None, position: int | None = None, *, is_inner: bool = False
+    ) -> None:
         super().__init__(message)
         self.sqlstate = sqlstate
         self.message = message
         self.hint = hint
         self.position = position
+        self.is_inner = is_inner
