@@ -64,8 +64,8 @@ corpus: $(VENV)/.dev  ## statements that must be refused and statements that mus
 bench: $(VENV)/.dev  ## the same work on gatewayd and, where npm is, on its peers
 	@$(BIN)/python -m tests.bench.run
 
-soak: $(VENV)/.dev  ## the long runs: faults, then generated statements for MINUTES (60)
-	@$(BIN)/pytest -m soak --timeout 0 tests/faults
+soak: $(VENV)/.dev  ## the long runs: faults, canaries, then generated statements for MINUTES (60)
+	@$(BIN)/pytest -m soak --timeout 0 tests/faults tests/masking
 	@$(BIN)/python -m tests.properties.run --minutes $(MINUTES)
 
 UV := $(shell command -v uv || echo build/uv/bin/uv)

@@ -61,6 +61,12 @@ class Postgres:
             self.server.psql(sql, name)
         return self.dsn(name, user, password, tcp=tcp)
 
+    def copy_database(self, database: str) -> str:
+        """Make a copy of a database that nobody is connected to, and return its connection string."""
+        name = next(self._names)
+        self.server.psql(f'CREATE DATABASE "{name}" TEMPLATE "{_name(database)}"')
+        return self.dsn(name)
+
     def execute(self, sql: str, database: str = SUPERUSER) -> str:
         """Run statements as the superuser on a connection of their own; values as text, `|` between columns, a line a row.
 
