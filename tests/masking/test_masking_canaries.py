@@ -61,6 +61,21 @@ async def test_hostile_statements_carry_nothing_out(postgres: Postgres, tmp_path
     assert watch.outcomes["answered"] > len(HOSTILE.statements) * (0.7 if rewriting else 0.2), watch.outcomes
 
 
+@pytest.mark.timeout(300)
+async def test_errors_from_within_tell_nothing_of_denied_tables(postgres: Postgres, tmp_path: Path) -> None:
+    hidden: dict[str, Any] = {"table_access": {"default": "read_write", "tables": {"people": "deny", "posts": "deny"}}}
+    open_: dict[str, Any] = {"table_access": {"default": "read_write"}}
+    dsn = postgres.create_database(hostile_schema(1))
+    async with watched({"hidden": (dsn, hidden), "open": (dsn, open_)}, tmp_path) as watch:
+        asked = [*HOSTILE.writes["constraints elsewhere"], *HOSTILE.writes["triggers and rules"]]
+        for sql in (*asked, "SELECT * FROM people"):
+            await watch.query("hidden", sql)
+        assert watch.leaks == []
+        told = await watch.query("open", "INSERT INTO desks VALUES (101, 1)")
+    assert told["error"]["message"].startswith("no desk for a")  # where nothing is hidden the server's words are the agent's
+    assert {leak.split(" ")[0] for leak in watch.leaks[1:]} == {"audit"}
+
+
 @pytest.mark.soak
 async def test_most_hostile_statements_would_without_masks(postgres: Postgres, tmp_path: Path) -> None:
     policy = {key: value for key, value in yaml.safe_load(HIDING).items() if key != "column_masks"}
