@@ -1,9 +1,9 @@
-"""The one ASGI application: /mcp goes to the raw protocol layer, every other path to quart-trio (design, Choices already made).
+"""Who answers what: /mcp goes to the protocol layer, every other path to quart-trio (design, Choices already made).
 
-Quart costs 250 µs a request, so calls do not pass through it; operators' routes do.
+Quart costs 250 µs a request and ASGI 40, so calls pass through neither; operators' routes do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from quart import Blueprint, Response
@@ -11,21 +11,20 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import MethodNotAllowed
 
 from gatewayd import log
-from gatewayd.http.connection import App, Message
+from gatewayd.http.asgi import asgi
+from gatewayd.http.connection import Connection, Handler
 from gatewayd.http.health import health
+from gatewayd.mcp.exchange import Exchange
 
 MCP_PATH = "/mcp"
 
 
-def create_app(mcp: App, blueprints: Sequence[Blueprint] = ()) -> App:
+def create_app(mcp: Callable[[Exchange], Awaitable[None]], blueprints: Sequence[Blueprint] = ()) -> Handler:
     """`blueprints` are the operators' routes; /health is always there. Every unknown path has one and the same 404."""
-    quart = create_quart([health, *blueprints])
+    operators = asgi(create_quart([health, *blueprints]))  # type: ignore[arg-type]  # TypedDicts for what ASGI calls a dict
 
-    async def gateway(scope: Message, receive: Any, send: Any) -> None:
-        if scope["path"] == MCP_PATH:
-            await mcp(scope, receive, send)
-        else:
-            await quart(scope, receive, send)  # type: ignore[arg-type]  # hypercorn's TypedDicts for what ASGI calls a dict
+    async def gateway(connection: Connection) -> None:
+        await (mcp if connection.head.path == MCP_PATH else operators)(connection)
 
     return gateway
 

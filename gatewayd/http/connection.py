@@ -1,24 +1,19 @@
-"""One HTTP/1.1 connection inside the fence: h11 parses, hypercorn's `HTTPStream` speaks ASGI, this file reads, writes and waits.
+"""One HTTP/1.1 connection inside the fence: h11 parses, this file reads, writes and waits; the handler runs in the same task.
 
 hypercorn's own `TCPServer` and `H11Protocol` stay outside: they open a nursery and restart an idle task per request, write head
 and body apart, shield a send without a deadline, and crash on a websocket upgrade with one byte too many (hypercorn #225). Here
-the application runs in the connection's own task and pulls the body; nothing is read ahead of need; an upgrade is not offered.
+the handler pulls the body; nothing is read ahead of need; an upgrade is not offered.
 """
 
 import os
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast, final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, final
 
 import h11
 import trio
-from hypercorn.config import Config
-from hypercorn.protocol.events import Body, EndBody, Event, Response, StreamClosed
-from hypercorn.protocol.events import Request as StreamRequest
-from hypercorn.protocol.http_stream import HTTPStream
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ConnectionState
 
 from gatewayd import log
+from gatewayd.mcp.exchange import BodyTooLarge, BodyTooSlow, Head, Header
 
 KEEP_ALIVE_S: Final = 75.0
 HEAD_S: Final = 30.0  # for the rest of a request head once its first byte is there
@@ -29,29 +24,30 @@ HEAD_BYTES: Final = 16 * 1024  # h11 checks between reads, so reads of this size
 BODY_READ_BYTES: Final = 256 * 1024
 _READ_AHEAD_BYTES: Final = 64 * 1024  # of requests that a client pipelines behind one in progress
 _JOINED_BYTES: Final = 128 * 1024  # a larger body is written behind its head instead of copied beside it
+_JSON: Final = (b"content-type", b"application/json")
 
-Message = dict[str, Any]
-App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
+Handler = Callable[["Connection"], Awaitable[None]]
 
 
 class ClientGone(ConnectionError):
-    """Raised by ASGI `send` when nobody is there to read."""
+    """Raised by what reads and writes when nobody is there any more."""
 
 
 @final
 class Connection:
-    """Serves one socket until it ends. Answers have one write for head and body where the application gives them at once."""
+    """Serves one socket until it ends, one exchange after the other: to the handler it is the `Exchange` in progress."""
 
-    def __init__(self, app: App, config: Config, context: WorkerContext, stream: trio.SocketStream) -> None:
-        self._app: Final = app
-        self._config: Final = config
-        self._context: Final = context
+    def __init__(self, handler: Handler, stream: trio.SocketStream) -> None:
+        self.peer: Final = _address(stream.socket.getpeername())
+        self.local: Final = _address(stream.socket.getsockname())
+        self.client: Final = self.peer[0] if self.peer else ""
+        self.head: Head
+        self.body_bytes: int | None = None
+        """What the request's Content-Length says, if it has one."""
+        self._handler: Final = handler
         self._stream: Final = stream
         self._fd: Final = stream.socket.fileno()
-        self._h11: Final = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
-        self._client: Final = _address(stream.socket.getpeername())
-        self._server: Final = _address(stream.socket.getsockname())
-        self._asgi: HTTPStream | None = None
+        self._h11 = _parser()
         self._out: list[bytes] = []
         self._idle: trio.CancelScope | None = None
         self._lingering: trio.CancelScope | None = None
@@ -69,8 +65,8 @@ class Connection:
     async def serve(self) -> None:
         try:
             while await self._next_request():
-                await self._run_application()
-                if self._gone or not self._recycled():
+                await self._handle()
+                if self._gone or not await self._recycled():
                     break
             if not self._gone:
                 await self._linger()
@@ -94,8 +90,7 @@ class Connection:
                         if refusal:
                             await self._answer_error(refusal)
                             return False
-                        self._idle = None
-                        await self._begin(event)
+                        self._begin(event)
                         return True
                     if event is not h11.NEED_DATA:
                         return False
@@ -111,39 +106,23 @@ class Connection:
                 self._idle = None
         return False
 
-    async def _begin(self, request: h11.Request) -> None:
-        unused, task_group = cast(Any, None), cast(Any, self)
-        self._asgi = HTTPStream(
-            unused, self._config, self._context, task_group, False, self._client, self._server, self._stream_event, 1
-        )
-        await self._asgi.handle(
-            StreamRequest(
-                stream_id=1,
-                headers=list(request.headers),
-                http_version=request.http_version.decode(),
-                method=request.method.decode("ascii").upper(),
-                raw_path=request.target,
-                state=ConnectionState({}),
-            )
-        )
+    def _begin(self, request: h11.Request) -> None:
+        headers: list[Header] = []
+        self.body_bytes = None
+        for name, value in request.headers:
+            if name == b"content-length":
+                self.body_bytes = int(value)
+            else:
+                headers.append((name, value))
+        self.head = Head(request.method.decode("ascii").upper(), request.target, request.http_version.decode("ascii"), headers)
 
-    async def spawn_app(
-        self, _app: object, _config: object, _scope: object, _send: object
-    ) -> Callable[[object], Awaitable[None]]:
-        """hypercorn's seam for a new task; the application runs in this task instead, so nothing starts here."""
-        return _unused
-
-    async def _run_application(self) -> None:
-        asgi = cast(HTTPStream, self._asgi)
+    async def _handle(self) -> None:
         try:
-            await self._app(cast(Message, asgi.scope), self._receive, self._send)
+            await self._handler(self)
         except Exception as error:
             self._fail(error)
-        try:
-            await asgi.app_send(None)  # 500 where the application said nothing
-            await self._flush()
-        except (OSError, h11.LocalProtocolError):
-            self._gone = True
+        if not self._gone and self._h11.our_state is h11.SEND_RESPONSE:
+            await self._answer_error(500)
 
     def _fail(self, error: Exception) -> None:
         """A client that left is no failure; anything else is one of ours, and must not leave this connection."""
@@ -157,39 +136,69 @@ class Connection:
             first = first.exceptions[0]
         log.error(log.CONNECTION_FAILED, error_class=type(first).__name__)
 
-    def _recycled(self) -> bool:
-        """Whether the connection can take another request. A body that the application left is dropped if it is here already."""
+    async def _recycled(self) -> bool:
+        """Whether the connection can take another request. What the handler left of a small body is read and dropped: a client
+        may send it after its answer, and would find the connection closed."""
+        if self._h11.our_state is h11.IDLE:
+            return True
         try:
-            while self._h11.their_state is h11.SEND_BODY and self._h11.next_event() not in (h11.NEED_DATA, h11.PAUSED):
-                pass
+            with trio.move_on_after(LINGER_S):
+                while self._h11.our_state is h11.DONE and self._h11.their_state is h11.SEND_BODY:
+                    if self._h11.next_event() is h11.NEED_DATA:
+                        if (self.body_bytes or BODY_READ_BYTES) >= BODY_READ_BYTES or self._h11.they_are_waiting_for_100_continue:
+                            return False
+                        self._h11.receive_data(await self._read(BODY_READ_BYTES))
             self._h11.start_next_cycle()
         except h11.ProtocolError:
             return False
+        except OSError:
+            self._gone = True
+            return False
         return True
 
-    # -- ASGI
+    # -- the exchange
 
-    async def _receive(self) -> Message:
-        """The body as it comes, in pieces as large as are here; after it, only that the client is gone."""
-        body: list[bytes] = []
-        while not self._gone and self._h11.their_state is h11.SEND_BODY:
-            try:
+    async def body(self, at_most: int, within_s: float) -> bytes:
+        if self.body_bytes is not None and self.body_bytes > at_most:
+            raise BodyTooLarge
+        data, more = await self.read(waits=False)
+        if not more and len(data) <= at_most:
+            return data
+        body = bytearray(data)
+        with trio.move_on_after(within_s):
+            while more and len(body) <= at_most:
+                data, more = await self.read()
+                body += data
+            if len(body) > at_most:
+                raise BodyTooLarge
+            return bytes(body)
+        raise BodyTooSlow
+
+    async def read(self, *, waits: bool = True) -> tuple[bytes, bool]:
+        """More of the body, as much as is here, and whether there is more; waits for a byte of it or its end, or does not.
+        Raises ClientGone, also for a broken body, which is answered."""
+        pieces: list[bytes] = []
+        try:
+            while not self._gone:
+                if self._h11.their_state is not h11.SEND_BODY:
+                    return b"".join(pieces), False
                 event = self._h11.next_event()
                 if isinstance(event, h11.Data):
-                    body.append(bytes(event.data))
-                elif isinstance(event, h11.EndOfMessage):
-                    return {"type": "http.request", "body": b"".join(body), "more_body": False}
-                elif body:
-                    return {"type": "http.request", "body": b"".join(body), "more_body": True}
-                else:
+                    pieces.append(bytes(event.data))
+                elif event is h11.NEED_DATA:
+                    if pieces or not waits:
+                        return b"".join(pieces), True
                     if self._h11.they_are_waiting_for_100_continue:
                         await self._write(self._h11.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
                     self._h11.receive_data(await self._read(BODY_READ_BYTES))
-            except h11.RemoteProtocolError as error:
-                await self._answer_error(error.error_status_hint)
-                self._gone = True
-            except OSError:
-                self._gone = True
+        except h11.RemoteProtocolError as error:
+            await self._answer_error(error.error_status_hint)
+        except OSError:
+            pass
+        self._gone = True
+        raise ClientGone
+
+    async def gone(self) -> None:
         while not self._gone:
             if len(self._h11.trailing_data[0]) > _READ_AHEAD_BYTES:
                 await trio.sleep_forever()  # it pipelines more than is kept: its leaving shows when the answer is written
@@ -201,30 +210,46 @@ class Connection:
                 self._h11.receive_data(data)
             else:
                 self._gone = True
-        return {"type": "http.disconnect"}
 
-    async def _send(self, message: Message) -> None:
+    async def answer(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
+        if body and not headers and not self._stopping and self._h11.their_state is h11.DONE and self.head.method == "POST":
+            # h11 read all of the request and will read another: all that it would add to these bytes is its time.
+            self._check_there()
+            unread = self._h11.trailing_data[0]
+            self._h11 = _parser()
+            self._h11.receive_data(unread) if unread else None
+            self._out = [
+                b"HTTP/1.1 %d \r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % (status, len(body)),
+                body,
+            ]
+            await self._flush()
+        else:
+            length = (b"content-length", b"%d" % len(body))
+            await self.start(status, [_JSON, length, *headers] if body else [length, *headers])
+            await self.end(body)
+
+    async def start(self, status: int, headers: Sequence[Header]) -> None:
+        self._check_there()
+        closing = [(b"connection", b"close")] if self._stopping else []
+        self._queue(h11.Response(status_code=status, headers=[*headers, *closing]))
+
+    async def write(self, data: bytes) -> None:
+        self._check_there()
+        self._queue(h11.Data(data=data))
+        await self._flush()
+
+    async def end(self, data: bytes = b"") -> None:
+        self._check_there()
+        if data and self.head.method != "HEAD":
+            self._queue(h11.Data(data=data))
+        self._queue(h11.EndOfMessage())
+        await self._flush()
+
+    def _check_there(self) -> None:
         if self._gone:
             raise ClientGone
-        await cast(HTTPStream, self._asgi).app_send(cast(Any, message))
-        if message["type"] == "http.response.body" and message.get("more_body", False):
-            await self._flush()
-
-    async def _stream_event(self, event: Event) -> None:
-        """What `HTTPStream` wants written; kept until there is a reason to write."""
-        match event:
-            case Response():
-                headers = list(event.headers)
-                if self._stopping:
-                    headers.append((b"connection", b"close"))
-                self._queue(h11.Response(status_code=event.status_code, headers=headers))
-            case Body():
-                self._queue(h11.Data(data=event.data))
-            case EndBody():
-                self._queue(h11.EndOfMessage())
-                await self._flush()
-            case StreamClosed():
-                cast(HTTPStream, self._asgi).closed = True
+        if self._h11.our_state is h11.IDLE:
+            raise h11.LocalProtocolError("this exchange has its answer")
 
     # -- bytes
 
@@ -302,9 +327,9 @@ def _refusal(request: h11.Request) -> int:
     return 0
 
 
+def _parser() -> h11.Connection:
+    return h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+
+
 def _address(name: tuple[Any, ...] | str) -> tuple[str, int] | None:
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
-
-
-async def _unused(_event: object) -> None:
-    """The application pulls its events; none is pushed."""

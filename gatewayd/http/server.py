@@ -11,11 +11,9 @@ from typing import Final, final
 
 import msgspec
 import trio
-from hypercorn.config import Config
-from hypercorn.trio.worker_context import WorkerContext
 
 from gatewayd import log
-from gatewayd.http.connection import App, Connection
+from gatewayd.http.connection import Connection, Handler
 
 BACKLOG: Final = 1024
 CONNECTIONS: Final = 4096
@@ -34,18 +32,12 @@ class ServerStatistics(msgspec.Struct, frozen=True):
 
 @final
 class HttpServer:
-    """Serves one ASGI application. `serve` runs once."""
+    """Serves one handler of exchanges. `serve` runs once."""
 
-    def __init__(self, app: App, *, grace_s: float, max_connections: int = CONNECTIONS) -> None:
-        self._app: Final = app
+    def __init__(self, handler: Handler, *, grace_s: float, max_connections: int = CONNECTIONS) -> None:
+        self._handler: Final = handler
         self._grace_s: Final = grace_s
         self._max: Final = connections_that_fit(max_connections)
-        self._context: Final = WorkerContext(None)
-        self._config: Final = Config()
-        self._config.accesslog = None
-        self._config.errorlog = None
-        self._config.include_server_header = False
-        self._config.include_date_header = False
         self._open: set[Connection] = set()
         self._accepted = 0
         self._refused = 0
@@ -104,7 +96,7 @@ class HttpServer:
             await _turn_away(stream)
             return
         try:
-            connection = Connection(self._app, self._config, self._context, stream)
+            connection = Connection(self._handler, stream)
         except OSError:  # gone before it was looked at
             await trio.aclose_forcefully(stream)
             return
@@ -125,7 +117,7 @@ class HttpServer:
 
 
 async def serve_http(
-    app: App,
+    handler: Handler,
     host: str,
     port: int,
     *,
@@ -135,7 +127,7 @@ async def serve_http(
     task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """`HttpServer(...).serve(...)` for callers that need no statistics."""
-    server = HttpServer(app, grace_s=grace_s, max_connections=max_connections)
+    server = HttpServer(handler, grace_s=grace_s, max_connections=max_connections)
     await server.serve(host, port, stop=stop, task_status=task_status)
 
 

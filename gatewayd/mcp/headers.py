@@ -15,7 +15,6 @@ _READ: Final = frozenset(
     {
         b"accept",
         b"content-type",
-        b"content-length",
         b"host",
         b"origin",
         b"mcp-session-id",

@@ -1,16 +1,17 @@
-"""Streamable HTTP at /mcp as a raw ASGI application (mcp.md, HTTP; spec, POST /mcp). Both eras on one path.
+"""Streamable HTTP at /mcp as a handler of exchanges (mcp.md, HTTP; spec, POST /mcp). Both eras on one path.
 
 Answers are plain JSON; a POST turns into an event stream only if progress is sent before the result. Connections, their
 deadlines and their crashes are the fence's, `http/server.py`; here a request is already parsed HTTP.
 """
 
-from typing import Any, Final, final
+from typing import Final, final
 
 import msgspec
 import trio
 
 from gatewayd.mcp import handshake, headers, messages, stateless
 from gatewayd.mcp.dispatch import RETRY_AFTER_S, Dispatch, DispatchStatistics
+from gatewayd.mcp.exchange import Disconnected, Exchange
 from gatewayd.mcp.messages import (
     HANDSHAKE_VERSIONS,
     HEADER_MISMATCH,
@@ -23,15 +24,13 @@ from gatewayd.mcp.messages import (
     ProtocolError,
     Request,
 )
-from gatewayd.mcp.reply import Disconnected, Receive, Reply, Send, read_body
+from gatewayd.mcp.reply import Reply
 from gatewayd.mcp.sessions import Session, Sessions, SessionStatistics
 
 KEEP_ALIVE_S: Final = 25.0
 _JSON: Final = b"application/json"
 _EVENTS: Final = b"text/event-stream"
 _HANDSHAKE_VERSIONS: Final = frozenset(version.encode() for version in HANDSHAKE_VERSIONS)
-
-Scope = dict[str, Any]
 
 
 class McpStatistics(msgspec.Struct, frozen=True):
@@ -42,7 +41,7 @@ class McpStatistics(msgspec.Struct, frozen=True):
 
 @final
 class McpHttp:
-    """The ASGI application. `drain` refuses new work and ends event streams; calls in flight are the server's to wait for."""
+    """The handler. `drain` refuses new work and ends event streams; calls in flight are the server's to wait for."""
 
     def __init__(self, dispatch: Dispatch, callers: headers.Callers, *, sessions: Sessions | None = None) -> None:
         self._dispatch: Final = dispatch
@@ -61,26 +60,27 @@ class McpHttp:
     def statistics(self) -> McpStatistics:
         return McpStatistics(self._dispatch.statistics(), self._sessions.statistics(), self._streams)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found, repeated = headers.read(scope["headers"])
-        reply = Reply(send)
+    async def __call__(self, exchange: Exchange) -> None:
+        head = exchange.head
+        found, repeated = headers.read(head.headers)
+        reply = Reply(exchange)
         origin = found.get(b"origin")
         if not self._callers.allows_host(found.get(b"host", b"")):
             await reply.refuse(403, ProtocolError(INVALID_REQUEST, "this `Host` is not allowed (GATEWAY_ALLOWED_HOSTS)"))
         elif origin is not None and not self._callers.allows_origin(origin):
             await reply.refuse(403, ProtocolError(INVALID_REQUEST, "this `Origin` is not allowed (GATEWAY_ALLOWED_ORIGINS)"))
-        elif scope["method"] == "POST":
-            await self._post(_Asked(scope, found, repeated), receive, reply)
-        elif scope["method"] not in ("GET", "DELETE"):
+        elif head.method == "POST":
+            await self._post(_Asked(exchange, found, repeated), reply)
+        elif head.method not in ("GET", "DELETE"):
             await reply.empty(405, (b"allow", b"GET, POST, DELETE"))
         elif not _is_handshake(found):
             await reply.empty(405, (b"allow", b"POST"))
-        elif scope["method"] == "GET":
-            await self._get(found, repeated, receive, reply)
+        elif head.method == "GET":
+            await self._get(_Asked(exchange, found, repeated), reply)
         else:
             await self._delete(found, repeated, reply)
 
-    async def _post(self, asked: "_Asked", receive: Receive, reply: Reply) -> None:
+    async def _post(self, asked: "_Asked", reply: Reply) -> None:
         found = asked.found
         if not headers.is_json(found.get(b"content-type", b"")):
             await reply.refuse(415, ProtocolError(INVALID_REQUEST, "`Content-Type` must be application/json"))
@@ -90,14 +90,14 @@ class McpHttp:
             text = "`Accept` must list application/json and text/event-stream"
             await reply.refuse(406, ProtocolError(NOT_ACCEPTABLE, text))
             return
-        body = await read_body(receive, found.get(b"content-length"), reply)
+        body = await reply.body()
         if body is None:
             return
         message = messages.parse(body)
         if isinstance(message, ProtocolError):
             await reply.refuse(400, message)
         elif not _is_handshake(found):
-            await self._stateless(message, asked, receive, reply)
+            await self._stateless(message, asked, reply)
         elif isinstance(message, Request) and stateless.is_stateless(message, body):
             await reply.refuse(
                 400,
@@ -108,9 +108,7 @@ class McpHttp:
 
     # -- stateless era
 
-    async def _stateless(
-        self, message: Request | Notification | messages.Response, asked: "_Asked", receive: Receive, reply: Reply
-    ) -> None:
+    async def _stateless(self, message: Request | Notification | messages.Response, asked: "_Asked", reply: Reply) -> None:
         if not isinstance(message, Request):
             await reply.empty(202)  # and dropped: an id chosen by a client must not cancel another's call
             return
@@ -132,11 +130,11 @@ class McpHttp:
             await reply.answer(answer.body, answer.status)
             return
         name = None if isinstance(meta.client_info, msgspec.UnsetType) else meta.client_info.name
-        caller = ("stateless", (asked.scope.get("client") or ("",))[0], name)
+        caller = ("stateless", asked.exchange.client, name)
         answered: stateless.Reply | None = None
         # Cancels the work, not the reply: a write that is cut off poisons its connection.
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_cancel_when_gone, receive, nursery.cancel_scope)
+            nursery.start_soon(_cancel_when_gone, asked.exchange, nursery.cancel_scope)
             answered = await stateless.answer(
                 self._dispatch, message, meta, params, token_id=token_id, caller=caller, notify=reply.notify
             )
@@ -208,13 +206,13 @@ class McpHttp:
             self._sessions.end(session)
             await reply.empty(200)
 
-    async def _get(self, found: headers.Found, repeated: frozenset[bytes], receive: Receive, reply: Reply) -> None:
+    async def _get(self, asked: "_Asked", reply: Reply) -> None:
         """An event stream that carries keep-alive comments only: the server has nothing to say unasked. 405 would do for the
         protocol, but clients of 2025 open this right after `initialize`, and some log a refusal as a failure."""
-        if not headers.accepts(found.get(b"accept", b""), _EVENTS):
+        if not headers.accepts(asked.found.get(b"accept", b""), _EVENTS):
             await reply.refuse(406, ProtocolError(NOT_ACCEPTABLE, "`Accept` must list text/event-stream"))
             return
-        session = await self._named_session(found, repeated, reply)
+        session = await self._named_session(asked.found, asked.repeated, reply)
         if session is None:
             return
         if self._draining:
@@ -227,7 +225,7 @@ class McpHttp:
         try:
             with mine:
                 await reply.open_stream()
-                await _keep_alive(receive, reply)
+                await _keep_alive(asked.exchange, reply)
                 return  # the client is gone
             await reply.close_stream()
         finally:
@@ -238,7 +236,7 @@ class McpHttp:
 
 
 class _Asked(msgspec.Struct, frozen=True, gc=False):
-    scope: Scope
+    exchange: Exchange
     found: headers.Found
     repeated: frozenset[bytes]
 
@@ -248,18 +246,16 @@ def _is_handshake(found: headers.Found) -> bool:
     return version is None or version in _HANDSHAKE_VERSIONS
 
 
-async def _cancel_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+async def _cancel_when_gone(exchange: Exchange, scope: trio.CancelScope) -> None:
+    await exchange.gone()
     scope.cancel()
 
 
-async def _keep_alive(receive: Receive, reply: Reply) -> None:
+async def _keep_alive(exchange: Exchange, reply: Reply) -> None:
     """Returns when the client is gone."""
     while True:
         with trio.move_on_after(KEEP_ALIVE_S):
-            while (await receive())["type"] != "http.disconnect":
-                pass
+            await exchange.gone()
             return
         try:
             await reply.comment()

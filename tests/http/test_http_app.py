@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
 
 import httpx
 import pytest
@@ -11,6 +10,7 @@ from quart import Blueprint, Response, request
 
 from gatewayd.http.app import create_app
 from gatewayd.http.server import serve_http
+from gatewayd.mcp.exchange import Exchange
 
 operators = Blueprint("operators", __name__)
 
@@ -25,9 +25,8 @@ async def boom() -> Response:
     raise KeyError("hunter2")
 
 
-async def mcp(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    await send({"type": "http.response.start", "status": 299, "headers": [(b"content-length", b"3")]})
-    await send({"type": "http.response.body", "body": b"mcp"})
+async def mcp(exchange: Exchange) -> None:
+    await exchange.answer(299, b"mcp")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import trio
 import trio.testing
 
 from gatewayd.http import connection as connections
+from gatewayd.http.asgi import asgi
 from gatewayd.http.server import HttpServer, open_listeners
 
 HELLO = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -104,7 +105,7 @@ class Served:
 @asynccontextmanager
 async def served(*, grace_s: float = 5, max_connections: int = 50) -> AsyncIterator[Served]:
     app = App()
-    server = HttpServer(app, grace_s=grace_s, max_connections=max_connections)
+    server = HttpServer(asgi(app), grace_s=grace_s, max_connections=max_connections)
     serving = Served(app, server, trio.Event())
     async with trio.open_nursery() as nursery:
 

@@ -1,7 +1,7 @@
 """What the tests of this folder share: a dispatch with small tools, the gateway's own HTTP server around it, a plain client."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from gatewayd.http.app import create_app
 from gatewayd.http.server import HttpServer
 from gatewayd.mcp.admission import CallLimits
 from gatewayd.mcp.dispatch import Call, Dispatch, Tool, ToolResult
+from gatewayd.mcp.exchange import Head, Header
 from gatewayd.mcp.headers import Callers, default_hosts
 from gatewayd.mcp.http import McpHttp
 from gatewayd.mcp.sessions import Sessions
@@ -102,6 +103,44 @@ class Rig:
 
 def tool(name: str, call: Any) -> Tool:
     return Tool(name, name.title(), f"{name} for tests", SCHEMA, {"readOnlyHint": True}, call)
+
+
+class MemoryExchange:
+    """A request that no connection brought; what was answered to it is in `status`, `headers` and `sent`."""
+
+    client = "memory"
+
+    def __init__(self, method: str, headers: Sequence[Header], body: bytes = b"") -> None:
+        self.head = Head(method, b"/mcp", "1.1", headers)
+        self.left = trio.Event()
+        self.status = 0
+        self.headers: dict[bytes, bytes] = {}
+        self.sent: list[bytes] = []
+        self.ended = False
+        self._body = body
+
+    async def body(self, at_most: int, within_s: float) -> bytes:
+        return self._body
+
+    async def gone(self) -> None:
+        await self.left.wait()
+
+    async def answer(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
+        await self.start(status, [(b"content-type", b"application/json"), *headers] if body else headers)
+        await self.end(body)
+
+    async def start(self, status: int, headers: Sequence[Header]) -> None:
+        assert not self.status
+        self.status, self.headers = status, dict(headers)
+
+    async def write(self, data: bytes) -> None:
+        assert self.status
+        assert not self.ended
+        self.sent.append(data)
+
+    async def end(self, data: bytes = b"") -> None:
+        await self.write(data)
+        self.ended = True
 
 
 @asynccontextmanager

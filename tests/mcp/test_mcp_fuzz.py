@@ -1,4 +1,4 @@
-"""Whatever a client sends to the ASGI application, in either era: one whole answer, and no exception."""
+"""Whatever a client sends to /mcp, in either era: one whole answer, and no exception."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatewayd.mcp.handshake import Peer
-from tests.mcp.mcp_rig import HEADERS, META, STATELESS, Rig
+from tests.mcp.mcp_rig import HEADERS, META, STATELESS, MemoryExchange, Rig
 
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5)
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3))
@@ -44,31 +44,17 @@ async def answered(method: str, headers: dict[str, str], body: bytes) -> None:
     assert session is not None
     named = {**HEADERS, "host": "localhost", **headers}
     raw = [(k.encode(), v.replace("SESSION", session.id).encode("latin-1")) for k, v in named.items()]
-    sent: list[dict[str, Any]] = []
-    bodies = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive() -> dict[str, Any]:
-        if bodies:
-            return bodies.pop()
-        await trio.lowlevel.checkpoint()
-        if method == "GET":
-            return {"type": "http.disconnect"}
-        await trio.sleep_forever()
-        raise AssertionError
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
+    exchange = MemoryExchange(method, raw, body)
+    if method == "GET":
+        exchange.left.set()  # or its stream would not end
     with trio.fail_after(5):
-        await rig.mcp({"type": "http", "method": method, "path": "/mcp", "headers": raw}, receive, send)
-    start, *chunks = sent
-    assert start["type"] == "http.response.start"
-    assert 200 <= start["status"] < 500
-    content = b"".join(chunk["body"] for chunk in chunks)
-    kind = dict(start["headers"]).get(b"content-type")
+        await rig.mcp(exchange)
+    assert 200 <= exchange.status < 500
+    content = b"".join(exchange.sent)
+    kind = exchange.headers.get(b"content-type")
+    assert exchange.ended or (method, kind) == ("GET", b"text/event-stream")
     if kind == b"application/json":
         assert json.loads(content)["jsonrpc"] == "2.0"
-        assert dict(start["headers"])[b"content-length"] == b"%d" % len(content)
     elif kind is None:
         assert content == b""
     assert not rig.dispatch.statistics().calls.running

@@ -11,7 +11,8 @@ import trio
 import trio.testing
 
 from gatewayd.mcp.handshake import Peer
-from tests.mcp.mcp_rig import META, Client, Rig, client_of, serving, text_of
+from gatewayd.mcp.http import KEEP_ALIVE_S
+from tests.mcp.mcp_rig import META, Client, MemoryExchange, Rig, client_of, serving, text_of
 
 
 def events(answer: httpx.Response) -> list[dict[str, Any]]:
@@ -134,23 +135,19 @@ async def test_the_stream_wants_its_media_type(client: Client) -> None:
 
 async def test_an_idle_stream_is_kept_alive(autojump_clock: trio.testing.MockClock) -> None:
     """Comments at intervals; over memory, so that the clock can jump."""
-    sent: list[bytes] = []
-    gone = trio.Event()
-
-    async def receive() -> dict[str, Any]:
-        await gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message.get("body", b""))
-        if len(sent) == 5:
-            gone.set()
-
     rig = Rig()
     session = rig.mcp._sessions.open(Peer(), 0)
     assert session is not None
     headers = [(b"host", b"localhost"), (b"accept", b"*/*"), (b"mcp-session-id", session.id.encode())]
-    await rig.mcp({"type": "http", "method": "GET", "path": "/mcp", "headers": headers}, receive, send)
-    assert sent == [b"", *[b":\n\n"] * 4]
+    exchange = MemoryExchange("GET", headers)
+
+    async def leave() -> None:
+        await trio.sleep(3.5 * KEEP_ALIVE_S)
+        exchange.left.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(leave)
+        await rig.mcp(exchange)
+    assert exchange.sent == [b":\n\n"] * 4
     assert trio.current_time() - session.last_used_s < 1
     assert session.is_idle

@@ -1,0 +1,65 @@
+"""The seam to HTTP: one request to read and to answer, as the protocol layer sees it. `http/connection.py` gives it.
+
+Not ASGI: its dictionaries, two messages an answer and their checks cost as much as the rest of a call's protocol (PROFILE.md).
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol, final
+from urllib.parse import unquote
+
+Header = tuple[bytes, bytes]
+# What an exchange raises from each write once the client is gone.
+Disconnected: Final = OSError
+
+
+class BodyTooLarge(Exception):
+    """The body is, or says that it is, longer than asked for. The rest of it is not read."""
+
+
+class BodyTooSlow(Exception):
+    """The body did not arrive in time."""
+
+
+@final
+class Head:
+    """A request's line and headers, names in lower case and in their order. Content-Length is left out: it frames the body, which
+    is the connection's matter, and is all that differs between most requests of a connection."""
+
+    __slots__ = ("facts", "headers", "http_version", "method", "path", "target")
+
+    def __init__(self, method: str, target: bytes, http_version: str, headers: Sequence[Header]) -> None:
+        self.method: Final = method
+        self.target: Final = target
+        self.path: Final = unquote(target.partition(b"?")[0].decode("ascii"))
+        self.http_version: Final = http_version
+        self.headers: Final = headers
+        self.facts: object = None
+        """For the handler: what follows from this head alone. A client that repeats its head is given the same object."""
+
+
+class Exchange(Protocol):
+    """Exactly one of `answer` and `start` … `end` is called, after what is read of the body. Each write raises `Disconnected`
+    when nobody is there to read it; none waits but for a client that does not take its bytes."""
+
+    @property
+    def head(self) -> Head: ...
+
+    @property
+    def client(self) -> str:
+        """The address of the other side; empty where the socket has none."""
+
+    async def body(self, at_most: int, within_s: float) -> bytes:
+        """The whole body, once. Raises BodyTooLarge, BodyTooSlow, or Disconnected; no checkpoint when all of it is here."""
+
+    async def gone(self) -> None:
+        """Returns when the client is gone. For use after the body."""
+
+    async def answer(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
+        """The whole answer in one write; a body is JSON."""
+
+    async def start(self, status: int, headers: Sequence[Header]) -> None:
+        """The head of an answer in pieces; it travels with the first of them."""
+
+    async def write(self, data: bytes) -> None: ...
+
+    async def end(self, data: bytes = b"") -> None: ...
