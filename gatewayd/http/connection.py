@@ -13,6 +13,7 @@ import h11
 import trio
 
 from gatewayd import log
+from gatewayd.http.repeated import RepeatedHead, repeated_head
 from gatewayd.mcp.exchange import BodyTooLarge, BodyTooSlow, Head, Header
 
 KEEP_ALIVE_S: Final = 75.0
@@ -48,6 +49,12 @@ class Connection:
         self._stream: Final = stream
         self._fd: Final = stream.socket.fileno()
         self._h11 = _parser()
+        self._fed: bytes | None = b""
+        """All that this parser was given, until it was more than one piece."""
+        self._repeated: RepeatedHead | None = None
+        self._unparsed: tuple[bytes, bytes] | None = None
+        """A request in progress that h11 has not seen, because its head repeats another: its bytes, and the body in them."""
+        self._is_answered = True
         self._out: list[bytes] = []
         self._idle: trio.CancelScope | None = None
         self._lingering: trio.CancelScope | None = None
@@ -84,6 +91,12 @@ class Connection:
             begun = False
             try:
                 while True:
+                    if self._fed == b"":
+                        data = await self._read(HEAD_BYTES)
+                        if self._repeats(data):
+                            return True
+                        self._feed(data)
+                        begun = True
                     event = self._h11.next_event()
                     if isinstance(event, h11.Request):
                         refusal = _refusal(event)
@@ -96,7 +109,7 @@ class Connection:
                         return False
                     if begun:
                         idle.deadline = min(idle.deadline, trio.current_time() + HEAD_S)
-                    self._h11.receive_data(await self._read(HEAD_BYTES))
+                    self._feed(await self._read(HEAD_BYTES))
                     begun = True
             except h11.RemoteProtocolError as error:
                 await self._answer_error(error.error_status_hint)
@@ -106,8 +119,33 @@ class Connection:
                 self._idle = None
         return False
 
+    def _repeats(self, data: bytes) -> bool:
+        """Whether `data` is a whole request whose head is known; it is in progress then, and h11 stays as it is."""
+        body = None if self._repeated is None else self._repeated.body_of(data)
+        if self._repeated is None or body is None:
+            return False
+        self.head, self.body_bytes = self._repeated.head, len(body)
+        self._unparsed = (data, body)
+        self._is_answered = False
+        return True
+
+    def _parse(self) -> None:
+        """Has h11 read the request after all, for an answer of another form than most."""
+        assert self._unparsed is not None
+        ahead = self._h11.trailing_data[0]
+        self._h11, self._fed = _parser(), None
+        self._h11.receive_data(self._unparsed[0] + ahead)
+        self._unparsed = None
+        while self._h11.their_state in (h11.IDLE, h11.SEND_BODY):
+            self._h11.next_event()
+
+    def _feed(self, data: bytes) -> None:
+        self._fed = data if self._fed == b"" else None
+        self._h11.receive_data(data)
+
     def _begin(self, request: h11.Request) -> None:
         headers: list[Header] = []
+        self._is_answered = False
         self.body_bytes = None
         for name, value in request.headers:
             if name == b"content-length":
@@ -121,7 +159,7 @@ class Connection:
             await self._handler(self)
         except Exception as error:
             self._fail(error)
-        if not self._gone and self._h11.our_state is h11.SEND_RESPONSE:
+        if not self._gone and not self._is_answered:
             await self._answer_error(500)
 
     def _fail(self, error: Exception) -> None:
@@ -140,7 +178,8 @@ class Connection:
         """Whether the connection can take another request. What the handler left of a small body is read and dropped: a client
         may send it after its answer, and would find the connection closed."""
         if self._h11.our_state is h11.IDLE:
-            return True
+            return self._is_answered
+        self._fed = None
         try:
             with trio.move_on_after(LINGER_S):
                 while self._h11.our_state is h11.DONE and self._h11.their_state is h11.SEND_BODY:
@@ -161,6 +200,8 @@ class Connection:
     async def body(self, at_most: int, within_s: float) -> bytes:
         if self.body_bytes is not None and self.body_bytes > at_most:
             raise BodyTooLarge
+        if self._unparsed is not None:
+            return self._unparsed[1]
         data, more = await self.read(waits=False)
         if not more and len(data) <= at_most:
             return data
@@ -190,7 +231,7 @@ class Connection:
                         return b"".join(pieces), True
                     if self._h11.they_are_waiting_for_100_continue:
                         await self._write(self._h11.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
-                    self._h11.receive_data(await self._read(BODY_READ_BYTES))
+                    self._feed(await self._read(BODY_READ_BYTES))
         except h11.RemoteProtocolError as error:
             await self._answer_error(error.error_status_hint)
         except OSError:
@@ -207,21 +248,18 @@ class Connection:
             except OSError:
                 data = b""
             if data:
-                self._h11.receive_data(data)
+                self._feed(data)
             else:
                 self._gone = True
 
     async def answer(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
-        if body and not headers and not self._stopping and self._h11.their_state is h11.DONE and self.head.method == "POST":
-            # h11 read all of the request and will read another: all that it would add to these bytes is its time.
-            self._check_there()
-            unread = self._h11.trailing_data[0]
-            self._h11 = _parser()
-            self._h11.receive_data(unread) if unread else None
-            self._out = [
-                b"HTTP/1.1 %d \r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % (status, len(body)),
-                body,
-            ]
+        if body and not headers and not self._stopping and self._is_whole():
+            # h11 has read all of the request and will read another: what it would do for these bytes is what they take.
+            self._check_open()
+            self._is_answered = True
+            self._forget()
+            head = b"HTTP/1.1 %d \r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % (status, len(body))
+            self._out = [head, body]
             await self._flush()
         else:
             length = (b"content-length", b"%d" % len(body))
@@ -229,26 +267,47 @@ class Connection:
             await self.end(body)
 
     async def start(self, status: int, headers: Sequence[Header]) -> None:
-        self._check_there()
+        self._check_open()
+        self._is_answered = True
+        if self._unparsed is not None:
+            self._parse()
         closing = [(b"connection", b"close")] if self._stopping else []
         self._queue(h11.Response(status_code=status, headers=[*headers, *closing]))
 
     async def write(self, data: bytes) -> None:
-        self._check_there()
+        if self._gone:
+            raise ClientGone
         self._queue(h11.Data(data=data))
         await self._flush()
 
     async def end(self, data: bytes = b"") -> None:
-        self._check_there()
+        if self._gone:
+            raise ClientGone
         if data and self.head.method != "HEAD":
             self._queue(h11.Data(data=data))
         self._queue(h11.EndOfMessage())
         await self._flush()
 
-    def _check_there(self) -> None:
+    def _is_whole(self) -> bool:
+        """Whether the request is a POST that was read to its end, on a connection that goes on."""
+        return self._unparsed is not None or (self._h11.their_state is h11.DONE and self.head.method == "POST")
+
+    def _forget(self) -> None:
+        """Ready for the next request: a parser that has read one is replaced, for it would want to be told of the answer."""
+        if self._unparsed is not None:
+            self._unparsed = None
+            return
+        ahead = self._h11.trailing_data[0]
+        if self._fed and not ahead:
+            self._repeated = repeated_head(self._fed, self.head, self.body_bytes)
+        self._h11, self._fed = _parser(), b""
+        if ahead:
+            self._feed(ahead)
+
+    def _check_open(self) -> None:
         if self._gone:
             raise ClientGone
-        if self._h11.our_state is h11.IDLE:
+        if self._is_answered:
             raise h11.LocalProtocolError("this exchange has its answer")
 
     # -- bytes
