@@ -6,14 +6,14 @@ execution. Every tool that reaches a database comes through `run()`. Which rows 
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Hashable
 from functools import partial
 from time import perf_counter, time_ns
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 import trio
 
-from gatewayd import log
+from gatewayd import large_texts, log
 from gatewayd.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited, closing_row
 from gatewayd.audit.events import Agent, Attempted, AuditId, Executed, Failed, Query, QueryId
 from gatewayd.audit.ids import new_ulid
@@ -41,25 +41,36 @@ _INTERNAL: Final = "XX000"  # internal_error
 _MASKING: Final = "column_masking"
 
 
-T = TypeVar("T")
+async def run(
+    gateway: Gateway,
+    database: Database,
+    tool: ToolName,
+    sql: str,
+    intent: str | None,
+    agent: Agent,
+    caller: Hashable = None,
+) -> Answer:
+    """Take one statement through the corridor. Raises nothing but Cancelled, and bugs (after their closing row).
 
-
-async def run(gateway: Gateway, database: Database, tool: ToolName, sql: str, intent: str | None, agent: Agent) -> Answer:
-    """Take one statement through the corridor. Raises nothing but Cancelled, and bugs (after their closing row)."""
+    `caller` is with whom others share sessions of the pool and the thread for large texts in turns; None takes what is free.
+    """
     with database.in_use():
-        return await _Call(gateway, database, tool, sql, intent, agent).walk()
-
-
-async def _in_thread(ask: Callable[[], T]) -> T:
-    with trio.CancelScope(shield=True):
-        return await trio.to_thread.run_sync(ask)
-    raise AssertionError("a scope that nobody cancels swallows nothing")
+        return await _Call(gateway, database, tool, sql, intent, agent, caller).walk()
 
 
 class _Call:
     """One walk through the corridor. Policy and catalog are taken once, here (design: The corridor)."""
 
-    def __init__(self, gateway: Gateway, database: Database, tool: ToolName, sql: str, intent: str | None, agent: Agent) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        database: Database,
+        tool: ToolName,
+        sql: str,
+        intent: str | None,
+        agent: Agent,
+        caller: Hashable,
+    ) -> None:
         self.began = perf_counter()
         self.gateway = gateway
         self.database = database
@@ -67,6 +78,7 @@ class _Call:
         self.catalog = database.catalog
         self.tool: ToolName = tool
         self.sql = sql
+        self.caller = caller
         self.query = Query(
             query_id=QueryId(new_ulid(time_ns() // 1_000_000, os.urandom)), database=database.name, agent=agent, intent=intent
         )
@@ -74,8 +86,8 @@ class _Call:
         self.parse_s = self.decide_s = self.audit_s = self.mask_s = 0.0
 
     async def walk(self) -> Answer:
-        # Parsing and deciding are short and bounded. Where they wait they are shielded (most never do, and a scope is not free),
-        # so they leave no ATTEMPTED without its DECIDED.
+        # Deciding is short and bounded. Where it waits it is shielded (most never do, and a scope is not free), so it leaves no
+        # ATTEMPTED without its DECIDED.
         known = await self._known()
         try:
             await self.gateway.audit.attempted(self.query, Attempted(self.sql, known.statement.fingerprint))
@@ -121,7 +133,7 @@ class _Call:
         known = recall.get(self.sql)
         if known is None:
             if is_large(self.sql):
-                known = recall.add(self.sql, await _in_thread(partial(analyze, self.sql)))
+                known = recall.add(self.sql, await large_texts.in_thread(partial(analyze, self.sql), self.caller))
             else:
                 known = recall.add(self.sql, analyze(self.sql))
             self.parse_s = perf_counter() - self.began
@@ -157,7 +169,7 @@ class _Call:
         salt = masking.salt.reveal().encode() if masking.salt is not None else None
         ask = partial(plan, statement, policy, self.catalog, salt=salt, rewriting=rewriting)
         try:
-            made = await _in_thread(ask) if is_large(self.sql) else ask()
+            made = await large_texts.in_thread(ask, self.caller, shielded=True) if is_large(self.sql) else ask()
         except Exception as bug:
             log.error(log.DECISION_FAILED, query_id=self.query.query_id, **log.places(bug))
             return Withheld(
@@ -187,7 +199,7 @@ class _Call:
         failure: ExecutionFailed | None = None
         began = perf_counter()
         try:
-            result = await execute(self.database.pool, permit, self.enforced.policy.limits, self.catalog, masking)
+            result = await execute(self.database.pool, permit, self.enforced.policy.limits, self.catalog, masking, self.caller)
         except ExecutionFailed as failed:
             failure = told_less(failed) if failed.is_inner and self.enforced.policy.hides_something else failed
             if failed.sqlstate[:2] in _CONNECTION_LOST:

@@ -13,6 +13,7 @@ import h11
 import trio
 
 from gatewayd import log
+from gatewayd.http.intake import Intake
 from gatewayd.http.repeated import RepeatedHead, repeated_head
 from gatewayd.mcp.exchange import BodyTooLarge, BodyTooSlow, Head, Header
 
@@ -27,6 +28,9 @@ _READ_AHEAD_BYTES: Final = 64 * 1024  # of requests that a client pipelines behi
 _JOINED_BYTES: Final = 128 * 1024  # a larger body is written behind its head instead of copied beside it
 _JSON: Final = (b"content-type", b"application/json")
 
+FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_AGENTS: Final = b"POST /mcp"  # operators' requests and /health pass by the intake
+
 Handler = Callable[["Connection"], Awaitable[None]]
 
 
@@ -38,7 +42,7 @@ class ClientGone(ConnectionError):
 class Connection:
     """Serves one socket until it ends, one exchange after the other: to the handler it is the `Exchange` in progress."""
 
-    def __init__(self, handler: Handler, stream: trio.SocketStream) -> None:
+    def __init__(self, handler: Handler, stream: trio.SocketStream, intake: Intake) -> None:
         self.peer: Final = _address(stream.socket.getpeername())
         self.local: Final = _address(stream.socket.getsockname())
         self.client: Final = self.peer[0] if self.peer else ""
@@ -47,6 +51,7 @@ class Connection:
         """What the request's Content-Length says, if it has one."""
         self._handler: Final = handler
         self._stream: Final = stream
+        self._intake: Final = intake
         self._fd: Final = stream.socket.fileno()
         self._h11 = _parser()
         self._fed: bytes | None = b""
@@ -93,6 +98,8 @@ class Connection:
                 while True:
                     if self._fed == b"":
                         data = await self._read(HEAD_BYTES)
+                        if not await self._may_begin(data):
+                            return False
                         if self._repeats(data):
                             return True
                         self._feed(data)
@@ -109,7 +116,10 @@ class Connection:
                         return False
                     if begun:
                         idle.deadline = min(idle.deadline, trio.current_time() + HEAD_S)
-                    self._feed(await self._read(HEAD_BYTES))
+                    data = await self._read(HEAD_BYTES)
+                    if not begun and not await self._may_begin(data):
+                        return False
+                    self._feed(data)
                     begun = True
             except h11.RemoteProtocolError as error:
                 await self._answer_error(error.error_status_hint)
@@ -361,6 +371,26 @@ class Connection:
             await self._flush()
         except OSError:
             self._gone = True
+
+    async def _may_begin(self, data: bytes) -> bool:
+        """In its turn, if it is what comes in floods: agents, and their leaving. False: turned away, without having parsed it."""
+        if data and not data.startswith(_AGENTS):
+            return True
+        if self._intake.take() or await self._wait_for_intake(is_leaving=not data):
+            return True
+        if len(data) == HEAD_BYTES:
+            self._h11.receive_data(data)  # more is on its way, so `_linger` must take it
+        await self._write(FULL)
+        return False
+
+    async def _wait_for_intake(self, *, is_leaving: bool) -> bool:
+        """Idle no more: neither the time of an idle connection nor a stop ends it before it is answered."""
+        idle, self._idle = self._idle, None
+        assert idle is not None
+        idle.deadline = trio.current_time() + HEAD_S
+        waited = await self._intake.wait(is_leaving=is_leaving)
+        self._idle = idle
+        return waited
 
     async def _linger(self) -> None:
         """Lets the last answer arrive: closing over unread bytes would make the kernel reset it away (RFC 9112 section 9.6)."""

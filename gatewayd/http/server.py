@@ -13,14 +13,15 @@ import msgspec
 import trio
 
 from gatewayd import log
-from gatewayd.http.connection import Connection, Handler
+from gatewayd.http.connection import FULL, Connection, Handler
+from gatewayd.http.intake import Intake, IntakeStatistics
 
 BACKLOG: Final = 1024
 CONNECTIONS: Final = 4096
 RESERVED_DESCRIPTORS: Final = 256  # for pools, the audit file, the loops: agents' connections must not starve them
 _ACCEPT_PAUSE_S: Final = 0.1
 _ACCEPT_LOG_S: Final = 60.0
-_FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_ACCEPT_A_PASS: Final = 16
 
 
 class ServerStatistics(msgspec.Struct, frozen=True):
@@ -28,6 +29,7 @@ class ServerStatistics(msgspec.Struct, frozen=True):
     accepted: int  # since start
     refused: int  # since start, over the cap
     failed: int  # since start, ended by a bug
+    intake: IntakeStatistics
 
 
 @final
@@ -38,6 +40,7 @@ class HttpServer:
         self._handler: Final = handler
         self._grace_s: Final = grace_s
         self._max: Final = connections_that_fit(max_connections)
+        self._intake: Final = Intake()
         self._open: set[Connection] = set()
         self._accepted = 0
         self._refused = 0
@@ -45,7 +48,7 @@ class HttpServer:
         self._last_accept_log_s = -_ACCEPT_LOG_S
 
     def statistics(self) -> ServerStatistics:
-        return ServerStatistics(len(self._open), self._accepted, self._refused, self._failed)
+        return ServerStatistics(len(self._open), self._accepted, self._refused, self._failed, self._intake.statistics())
 
     async def serve(
         self,
@@ -59,18 +62,21 @@ class HttpServer:
         listeners = await open_listeners(host, port)
         try:
             bound: int = listeners[0].socket.getsockname()[1]
-            async with trio.open_nursery() as connections:
-                async with trio.open_nursery() as accepting:
+            async with trio.open_nursery() as intake:
+                intake.start_soon(self._intake.run)
+                async with trio.open_nursery() as connections:
+                    async with trio.open_nursery() as accepting:
+                        for listener in listeners:
+                            accepting.start_soon(self._accept, listener, connections)
+                        task_status.started(bound)
+                        await stop.wait()
+                        accepting.cancel_scope.cancel()
                     for listener in listeners:
-                        accepting.start_soon(self._accept, listener, connections)
-                    task_status.started(bound)
-                    await stop.wait()
-                    accepting.cancel_scope.cancel()
-                for listener in listeners:
-                    await listener.aclose()
-                connections.cancel_scope.deadline = trio.current_time() + self._grace_s
-                for connection in list(self._open):
-                    connection.stop()
+                        await listener.aclose()
+                    connections.cancel_scope.deadline = trio.current_time() + self._grace_s
+                    for connection in list(self._open):
+                        connection.stop()
+                intake.cancel_scope.cancel()
         finally:
             for listener in listeners:
                 await trio.aclose_forcefully(listener)
@@ -86,8 +92,9 @@ class HttpServer:
                 self._log_accept(error)
                 await trio.sleep(_ACCEPT_PAUSE_S)
                 continue
-            self._accepted += 1
-            connections.start_soon(self._fenced, stream)
+            for each in (stream, *_more(listener)):
+                self._accepted += 1
+                connections.start_soon(self._fenced, each)
 
     async def _fenced(self, stream: trio.SocketStream) -> None:
         """One connection; no exception of it, whatever its class, reaches the others."""
@@ -96,7 +103,7 @@ class HttpServer:
             await _turn_away(stream)
             return
         try:
-            connection = Connection(self._handler, stream)
+            connection = Connection(self._handler, stream, self._intake)
         except OSError:  # gone before it was looked at
             await trio.aclose_forcefully(stream)
             return
@@ -114,21 +121,6 @@ class HttpServer:
         if now_s - self._last_accept_log_s >= _ACCEPT_LOG_S:
             self._last_accept_log_s = now_s
             log.error(log.CONNECTION_FAILED, error_class=type(error).__name__, errno=errno.errorcode.get(error.errno or 0))
-
-
-async def serve_http(
-    handler: Handler,
-    host: str,
-    port: int,
-    *,
-    grace_s: float,
-    stop: trio.Event,
-    max_connections: int = CONNECTIONS,
-    task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    """`HttpServer(...).serve(...)` for callers that need no statistics."""
-    server = HttpServer(handler, grace_s=grace_s, max_connections=max_connections)
-    await server.serve(host, port, stop=stop, task_status=task_status)
 
 
 def connections_that_fit(wanted: int) -> int:
@@ -181,11 +173,26 @@ async def _listen(sock: trio.socket.SocketType, address: tuple[str | bytes | int
     return trio.SocketListener(sock)
 
 
+def _more(listener: trio.SocketListener) -> list[trio.SocketStream]:
+    """What else waits to be accepted: Trio's own `accept` gives one in each pass of the loop, behind a crowd far too few."""
+    found: list[trio.SocketStream] = []
+    shared = socket.socket(fileno=listener.socket.fileno())
+    shared.setblocking(False)
+    try:
+        while len(found) < _ACCEPT_A_PASS:
+            found.append(trio.SocketStream(trio.socket.from_stdlib_socket(shared.accept()[0])))
+    except OSError:  # none is left, or what `accept` will meet again and answer
+        pass
+    finally:
+        shared.detach()
+    return found
+
+
 async def _turn_away(stream: trio.SocketStream) -> None:
     """A short answer if the socket takes it, never a wait."""
     try:
         with trio.move_on_after(1):
-            await stream.send_all(_FULL)
+            await stream.send_all(FULL)
     except trio.BrokenResourceError:
         pass
     finally:

@@ -1,26 +1,33 @@
-"""How many tool calls run at once, how many may wait, and whose turn it is (issue of overload: a stated limit, fair per caller).
+"""How many tool calls run at once, how many may wait and how long, and whose turn it is: a stated limit, fair per caller.
 
-Callers take turns: a slot that becomes free goes to the caller served longest ago, so a flood by one delays the others by
-one call each. Nothing here knows what a call is.
+Refusing is the answer when it is certain that waiting is worse: too many wait already, or the call has waited its time. Under a
+flood the newest call of the caller with the longest queue goes first, so one who floods pushes out itself.
 """
 
-from collections import OrderedDict, deque
 from collections.abc import Hashable
 from typing import Final, Literal, final
 
 import msgspec
 import trio
 
+from gatewayd.turns import Turns
+
+LARGE_BYTES: Final = 32 * 1024  # smaller arguments never wait for memory
+
 Refusal = Literal["too_many_calls", "shutting_down"]
 
 
 class CallLimits(msgspec.Struct, frozen=True):
-    """`running` is above one pool's ten connections, so that decisions and audit writes overlap with execution."""
+    """`running` is above one pool's ten connections, so that decisions and audit writes overlap with execution. The steps of all
+    that run share one loop, so `running_per_caller` is how many steps of one caller a call of another may find before it.
+    `waiting_bytes` counts large arguments; a caller's are at most as many as it leaves free."""
 
     running: int = 32
-    running_per_caller: int = 16
+    running_per_caller: int = 4
     waiting: int = 512
     waiting_per_caller: int = 128
+    waiting_bytes: int = 32 * 1024 * 1024
+    waiting_s: float = 5.0
 
 
 class AdmissionStatistics(msgspec.Struct, frozen=True):
@@ -33,14 +40,12 @@ class AdmissionStatistics(msgspec.Struct, frozen=True):
 
 @final
 class Admission:
-    """Slots for calls. `enter` either takes one, waits in the caller's own queue for one, or refuses at once."""
+    """Slots for calls. `enter` either takes one, waits in the caller's own queue for one, or refuses."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits: Final = limits
-        self._running: dict[Hashable, int] = {}
-        self._total = 0
-        self._queues: OrderedDict[Hashable, deque[trio.lowlevel.Task]] = OrderedDict()
-        self._waiting = 0
+        self._turns: Final = Turns(limits.running, limits.running_per_caller)
+        self._waiting_bytes: dict[Hashable, int] = {}
         self._admitted = 0
         self._refused = 0
         self._draining = False
@@ -49,68 +54,48 @@ class Admission:
         """From now on new calls are refused; those that run or wait already keep their places."""
         self._draining = True
 
-    async def enter(self, caller: Hashable) -> Refusal | None:
+    async def enter(self, caller: Hashable, size_bytes: int = 0) -> Refusal | None:
         """None: a slot is taken and `leave` must follow. No checkpoint when a slot is free; cancelled while waiting: no slot."""
-        limits = self._limits
         if self._draining:
             self._refused += 1
             return "shutting_down"
-        mine = self._running.get(caller, 0)
-        if self._total < limits.running and mine < limits.running_per_caller:
-            self._take(caller)
+        if self._turns.take(caller) or (self._may_wait(caller, size_bytes) and await self._wait(caller, size_bytes)):
+            self._admitted += 1
             return None
-        queue = self._queues.get(caller)
-        if self._waiting >= limits.waiting or (queue is not None and len(queue) >= limits.waiting_per_caller):
-            self._refused += 1
-            return "too_many_calls"
-        task = trio.lowlevel.current_task()
-        if queue is None:
-            queue = self._queues[caller] = deque()
-        queue.append(task)
-        self._waiting += 1
-
-        def abort(_: object) -> trio.lowlevel.Abort:
-            self._forget(caller, task)
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(abort)
-        return None
+        self._refused += 1
+        return "too_many_calls"
 
     def leave(self, caller: Hashable) -> None:
-        left = self._running[caller] - 1
-        if left:
-            self._running[caller] = left
-        else:
-            del self._running[caller]
-        self._total -= 1
-        if self._queues:
-            self._admit_next()
+        self._turns.leave(caller)
 
     def statistics(self) -> AdmissionStatistics:
-        return AdmissionStatistics(self._total, self._waiting, self._admitted, self._refused, self._draining)
+        turns = self._turns
+        return AdmissionStatistics(turns.taken, turns.waiting, self._admitted, self._refused, self._draining)
 
-    def _take(self, caller: Hashable) -> None:
-        self._running[caller] = self._running.get(caller, 0) + 1
-        self._total += 1
-        self._admitted += 1
+    def _may_wait(self, caller: Hashable, size_bytes: int) -> bool:
+        limits, turns = self._limits, self._turns
+        mine = turns.waiting_of(caller)
+        if mine >= limits.waiting_per_caller or not self._fits(caller, size_bytes):
+            return False
+        return turns.waiting < limits.waiting or turns.push_out(longer_than=mine + 1)
 
-    def _admit_next(self) -> None:
-        for caller in self._queues:
-            if self._running.get(caller, 0) < self._limits.running_per_caller:
-                queue = self._queues[caller]
-                task = queue.popleft()
-                self._waiting -= 1
-                if queue:
-                    self._queues.move_to_end(caller)
-                else:
-                    del self._queues[caller]
-                self._take(caller)
-                trio.lowlevel.reschedule(task)
-                return
+    def _fits(self, caller: Hashable, size_bytes: int) -> bool:
+        left = self._limits.waiting_bytes - sum(self._waiting_bytes.values()) - size_bytes
+        return size_bytes < LARGE_BYTES or self._waiting_bytes.get(caller, 0) + size_bytes <= left
 
-    def _forget(self, caller: Hashable, task: trio.lowlevel.Task) -> None:
-        queue = self._queues[caller]
-        queue.remove(task)
-        self._waiting -= 1
-        if not queue:
-            del self._queues[caller]
+    async def _wait(self, caller: Hashable, size_bytes: int) -> bool:
+        counted = size_bytes if size_bytes >= LARGE_BYTES else 0
+        if counted:
+            self._waiting_bytes[caller] = self._waiting_bytes.get(caller, 0) + counted
+        try:
+            with trio.move_on_after(self._limits.waiting_s):
+                return await self._turns.wait(caller)
+        finally:
+            if counted:
+                self._forget_bytes(caller, counted)
+        return False
+
+    def _forget_bytes(self, caller: Hashable, size_bytes: int) -> None:
+        self._waiting_bytes[caller] -= size_bytes
+        if not self._waiting_bytes[caller]:
+            del self._waiting_bytes[caller]

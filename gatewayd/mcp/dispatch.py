@@ -22,11 +22,13 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One call of a tool: `arguments` is the raw JSON object; `progress` is there only when the client asked for it."""
+    """One call of a tool: `arguments` is the raw JSON object; `progress` is there only when the client asked for it; `caller` is
+    with whom others take turns."""
 
     arguments: msgspec.Raw
     agent: Agent
     progress: Progress | None = None
+    caller: Hashable = None
 
 
 class ToolResult(msgspec.Struct, frozen=True):
@@ -98,11 +100,11 @@ class Dispatch:
             return ProtocolError(INVALID_PARAMS, f"unknown tool `{params.name[:128]}`", id_)
         if not is_object(params.arguments):
             return ProtocolError(INVALID_PARAMS, "`arguments` must be an object", id_)
-        refusal = await self._admission.enter(caller)
+        refusal = await self._admission.enter(caller, len(memoryview(params.arguments)))
         if refusal is not None:
             return _refused(refusal)
         try:
-            return await tool.call(Call(params.arguments, agent, progress))
+            return await tool.call(Call(params.arguments, agent, progress, caller))
         except trio.Cancelled:
             raise
         except Exception as bug:  # one boundary: a bug in one tool must not end the other callers' connections

@@ -129,8 +129,9 @@ class McpHttp:
             )
             await reply.answer(answer.body, answer.status)
             return
+        # All that tells agents without sessions apart. None of it is proof, and behind a proxy the address is its own.
         name = None if isinstance(meta.client_info, msgspec.UnsetType) else meta.client_info.name
-        caller = ("stateless", asked.exchange.client, name)
+        caller = ("stateless", asked.exchange.client, token_id, name)
         answered: stateless.Reply | None = None
         # Cancels the work, not the reply: a write that is cut off poisons its connection.
         async with trio.open_nursery() as nursery:

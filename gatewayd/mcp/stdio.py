@@ -28,7 +28,7 @@ CALLS: Final = 1024  # tasks; how many run their statement at once is the dispat
 UNREAD_BYTES: Final = 16 * 1024 * 1024  # of answers that the client does not read, before we stop reading it
 _READ_BYTES: Final = 64 * 1024
 _LAST_WRITE_S: Final = 1.0
-_CALLER: Final = "stdio"
+_CALLER: Final = None  # the only one: there is nobody to leave a slot to
 
 
 @contextlib.contextmanager

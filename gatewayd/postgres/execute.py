@@ -1,5 +1,7 @@
 """execute(): an audited, allowed statement runs on a session of the pool; the only way to the database (contract 11)."""
 
+from collections.abc import Hashable
+
 from gatewayd.catalog import Catalog
 from gatewayd.masking.plan import Rewritten
 from gatewayd.masking.results import PostExec
@@ -16,10 +18,15 @@ from gatewayd.postgres.write import write
 
 
 async def execute(
-    pool: Pool, permit: Permit, limits: Limits, catalog: Catalog, masking: Rewritten | PostExec | None = None
+    pool: Pool,
+    permit: Permit,
+    limits: Limits,
+    catalog: Catalog,
+    masking: Rewritten | PostExec | None = None,
+    caller: Hashable = None,
 ) -> Result:
-    """Run the statement of `permit` within `limits`: rewritten, or with masks put over its rows, as `masking` says. Raises
-    ExecutionFailed.
+    """Run the statement of `permit` within `limits`: rewritten, or with masks put over its rows, as `masking` says; `caller`
+    is whose share of the pool its session counts in. Raises ExecutionFailed.
 
     Cancelled, PostgreSQL has stopped working on the statement (or its session is closed) before trio.Cancelled leaves, and a
     write has not taken effect. A COMMIT that has begun is not cancelled: its result is returned.
@@ -29,7 +36,7 @@ async def execute(
     statement = permit.allowed.statement if instead is None else instead.statement
     parameters = () if instead is None else instead.parameters
     ordered = masking is not None and masking.keeps_heap_order
-    connection = await pool.acquire(limits)
+    connection = await pool.acquire(limits, caller)
     try:
         match statement.form:
             case "query" if not statement.locks:
@@ -54,4 +61,4 @@ async def execute(
             raise
         raise told_less(failure, instead.edits if instead is not None else ()) from None
     finally:
-        pool.release(connection)
+        pool.release(connection, caller)

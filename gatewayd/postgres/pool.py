@@ -1,10 +1,11 @@
-"""Pool: at most ten sessions with one database, handed out in the order of asking (contract 11).
+"""Pool: at most ten sessions with one database, handed out in turns (contract 11): a caller's own calls in the order of asking,
+and among callers as `turns.py` says, so that one with many slow statements leaves sessions for the others.
 
 Sessions are opened when needed and looked at before each use; a dead one is replaced there and then. Nothing runs in the
 background. An idle session needs no reset: nothing an allowed statement does may outlive it, which a test holds.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -15,6 +16,7 @@ from gatewayd.policy.model import Limits
 from gatewayd.postgres.connection import Connection, connect
 from gatewayd.postgres.failure import NO_CONNECTION_FREE
 from gatewayd.postgres.result import ExecutionFailed
+from gatewayd.turns import Turns
 
 WAIT_BEYOND_LOCK_TIMEOUT_S: Final = 5.0
 LEADS_THERE_STILL_S: Final = 5.0
@@ -37,7 +39,7 @@ class Pool:
         self.limits = limits
         self._dsn = dsn
         self._size = size
-        self._slots = trio.Semaphore(size)
+        self._turns = Turns(size)
         self._idle: list[Connection] = []
         self._in_use: set[Connection] = set()
         self._pins_locally = False
@@ -53,13 +55,13 @@ class Pool:
         finally:
             self.release(connection)
 
-    async def acquire(self, limits: Limits) -> Connection:
-        """A ready session; the caller releases it. First come, first served, after at most lock_timeout + 5 s.
+    async def acquire(self, limits: Limits, caller: Hashable = None) -> Connection:
+        """A ready session, in turn, after at most lock_timeout + 5 s; `release` takes it back with the same `caller`.
 
         Raises ExecutionFailed 53300 when all are taken for so long, or as `connect` does. Cancellable: nothing is taken then.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        await self._wait_for_slot(limits)
+        await self._wait_for_slot(limits, caller)
         try:
             if self._closing:
                 raise ExecutionFailed("57P01", "the database's connections are being closed")
@@ -76,11 +78,11 @@ class Pool:
                     connection.terminate()
                     raise
         except BaseException:
-            self._free_slot()
+            self._free_slot(caller)
             raise
         return connection
 
-    def release(self, connection: Connection) -> None:
+    def release(self, connection: Connection, caller: Hashable = None) -> None:
         """Take a session back. One that is not as clean as it was handed out is closed."""
         self._in_use.discard(connection)
         if connection.leads_to_standby:
@@ -89,7 +91,7 @@ class Pool:
             self._idle.append(connection)
         else:
             connection.terminate()
-        self._free_slot()
+        self._free_slot(caller)
 
     def repin(self, limits: Limits) -> None:
         """From now on sessions are held to these timeouts, each at its next use."""
@@ -101,7 +103,7 @@ class Pool:
         while self._idle:
             self._idle.pop().terminate()
         try:
-            if self._in_use or self._slots.value < self._size:
+            if self._in_use or self._turns.taken:
                 await self._drained.wait()
         finally:
             for connection in list(self._in_use):
@@ -112,20 +114,20 @@ class Pool:
             in_use=len(self._in_use),
             idle=len(self._idle),
             max=self._size,
-            waiters=self._slots.statistics().tasks_waiting,
+            waiters=self._turns.waiting,
         )
 
-    async def _wait_for_slot(self, limits: Limits) -> None:
-        try:
-            self._slots.acquire_nowait()
-        except trio.WouldBlock:
-            wait_s = limits.lock_timeout_ms / 1000 + WAIT_BEYOND_LOCK_TIMEOUT_S
-            with trio.move_on_after(wait_s) as waiting:
-                await self._slots.acquire()
-            if waiting.cancelled_caught:
-                raise ExecutionFailed(
-                    NO_CONNECTION_FREE, f"all {self._size} connections to the database were in use for {wait_s:g} s"
-                ) from None
+    async def _wait_for_slot(self, limits: Limits, caller: Hashable) -> None:
+        if self._turns.take(caller):
+            return
+        wait_s = limits.lock_timeout_ms / 1000 + WAIT_BEYOND_LOCK_TIMEOUT_S
+        with trio.move_on_after(wait_s):
+            await self._turns.wait(caller)
+            return
+        taken = f"all {self._size} connections to the database were in use"
+        if self._turns.taken < self._size:
+            taken = "as many connections to the database as one caller may hold were in use"
+        raise ExecutionFailed(NO_CONNECTION_FREE, f"{taken} for {wait_s:g} s")
 
     async def _ready_connection(self, limits: Limits) -> Connection:
         while self._idle:
@@ -148,7 +150,7 @@ class Pool:
                 idle.terminate()
         self._idle = [idle for idle in self._idle if idle.is_clean]
 
-    def _free_slot(self) -> None:
-        self._slots.release()
-        if self._closing and self._slots.value == self._size:
+    def _free_slot(self, caller: Hashable) -> None:
+        self._turns.leave(caller)
+        if self._closing and not self._turns.taken:
             self._drained.set()

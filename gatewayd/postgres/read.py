@@ -1,10 +1,10 @@
 """Reads: one round trip, nothing but COPY of the wrapped statement in a READ ONLY transaction of its own (contract 11)."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
-import trio
-
+from gatewayd import large_texts
 from gatewayd.catalog import Catalog
 from gatewayd.masking.results import PostExec, RowMask
 from gatewayd.policy.model import Limits
@@ -103,7 +103,7 @@ async def compose(
     """Call one of the composers of `wrap.py`; in a worker thread when the text is so long that others would wait for it."""
     uncounted = masked_names(masking, names_used)
     if is_large(statement.sql):
-        return await trio.to_thread.run_sync(wrap, statement, limits, names_used, uncounted)
+        return await large_texts.in_thread(partial(wrap, statement, limits, names_used, uncounted))
     return wrap(statement, limits, names_used, uncounted)
 
 

@@ -113,12 +113,12 @@ async def serve(port: int | None) -> None:
 
 async def serve_on(dispatch: Dispatch, port: int, stop: trio.Event) -> None:
     from gatewayd.http.app import create_app
-    from gatewayd.http.server import serve_http
+    from gatewayd.http.server import HttpServer
     from gatewayd.mcp.headers import Callers, default_hosts
     from gatewayd.mcp.http import McpHttp
 
     mcp = McpHttp(dispatch, Callers(default_hosts("127.0.0.1"), None))
-    await serve_http(create_app(mcp), "127.0.0.1", port, grace_s=1, stop=stop)
+    await HttpServer(create_app(mcp), grace_s=1).serve("127.0.0.1", port, stop=stop)
 
 
 async def stop_at_signal(stop: trio.Event) -> None:

@@ -9,7 +9,7 @@ import trio
 from quart import Blueprint, Response, request
 
 from gatewayd.http.app import create_app
-from gatewayd.http.server import serve_http
+from gatewayd.http.server import HttpServer
 from gatewayd.mcp.exchange import Exchange
 
 operators = Blueprint("operators", __name__)
@@ -35,7 +35,7 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
     async with trio.open_nursery() as nursery:
 
         async def serve(task_status: trio.TaskStatus[int]) -> None:
-            await serve_http(create_app(mcp, [operators]), "127.0.0.1", 0, grace_s=1, stop=stop, task_status=task_status)
+            await HttpServer(create_app(mcp, [operators]), grace_s=1).serve("127.0.0.1", 0, stop=stop, task_status=task_status)
 
         port = await nursery.start(serve)
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:

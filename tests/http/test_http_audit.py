@@ -14,7 +14,7 @@ from gatewayd.audit.writer import Audit, open_audit
 from gatewayd.http.app import create_app
 from gatewayd.http.audit import audit_routes, page_rows
 from gatewayd.http.guard import Guard, read_body
-from gatewayd.http.server import serve_http
+from gatewayd.http.server import HttpServer
 from tests.audit.audit_calls import Calls
 
 TOKEN = "s3cret-token"
@@ -30,7 +30,7 @@ async def serving(blueprints: Sequence[Blueprint]) -> AsyncGenerator[httpx.Async
 
         async def serve(task_status: trio.TaskStatus[int]) -> None:
             app = create_app(cast(Any, None), blueprints)
-            await serve_http(app, "127.0.0.1", 0, grace_s=1, stop=stop, task_status=task_status)
+            await HttpServer(app, grace_s=1).serve("127.0.0.1", 0, stop=stop, task_status=task_status)
 
         port = await nursery.start(serve)
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:

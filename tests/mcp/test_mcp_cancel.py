@@ -151,7 +151,7 @@ async def test_what_outlasts_the_grace_is_cancelled() -> None:
 
 
 async def test_too_many_calls_are_told_when_to_return() -> None:
-    limits = CallLimits(running=2, running_per_caller=1, waiting=2, waiting_per_caller=1)
+    limits = CallLimits(running=2, waiting=2, waiting_per_caller=1)  # of two, a session leaves one to the others
     async with serving(Rig(limits=limits)) as rig, client_of(rig) as client:
         await client.initialize()
         answers: list[httpx.Response] = []

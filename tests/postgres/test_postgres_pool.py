@@ -45,6 +45,32 @@ async def test_waiters_are_served_in_order(postgres: Any) -> None:
     assert served == [0, 1, 2, 3, 4]
 
 
+async def test_a_caller_leaves_sessions_to_the_others(postgres: Any) -> None:
+    served: list[str] = []
+
+    async with asking(postgres.dsn(), size=4) as ask, trio.open_nursery() as nursery:
+
+        async def work(caller: str, until: trio.Event) -> None:
+            connection = await ask.pool.acquire(Limits(), caller)
+            served.append(caller)
+            await until.wait()
+            ask.pool.release(connection, caller)
+
+        end = trio.Event()
+        for _ in range(6):
+            nursery.start_soon(work, "flood", end)
+        with trio.fail_after(30):
+            while ask.pool.statistics().in_use < 2 or ask.pool.statistics().waiters < 4:  # noqa: ASYNC110 - no event
+                await trio.sleep(0.01)
+            assert served == ["flood", "flood"]
+            now = trio.Event()
+            now.set()
+            await work("quiet", now)  # and not behind the six
+        end.set()
+    assert served[2] == "quiet"
+    assert served.count("flood") == 6
+
+
 async def test_a_pool_that_stays_exhausted_is_53300(postgres: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "WAIT_BEYOND_LOCK_TIMEOUT_S", 0.01)
     async with asking(postgres.dsn(), Limits(lock_timeout_ms=10), size=1) as ask, ask.pool.connection():

@@ -42,7 +42,7 @@ def describe_table_tool(gateway: Gateway) -> Tool:
             database = named_database(gateway, arguments.database)
         except InvalidArguments as error:
             return invalid_arguments(str(error))
-        answer = await run(gateway, database, "describe_table", sql, None, call.agent)
+        answer = await run(gateway, database, "describe_table", sql, None, call.agent, call.caller)
         if isinstance(answer, Answered) and database.enforced.policy.column_masks:
             answer = _told_masks(answer, database, arguments.schema, arguments.table)
         return result_of(answer, "columns")

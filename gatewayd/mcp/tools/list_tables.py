@@ -38,7 +38,7 @@ def list_tables_tool(gateway: Gateway) -> Tool:
             database = named_database(gateway, arguments.database)
         except InvalidArguments as error:
             return invalid_arguments(str(error))
-        return result_of(await run(gateway, database, "list_tables", sql, None, call.agent), "tables")
+        return result_of(await run(gateway, database, "list_tables", sql, None, call.agent, call.caller), "tables")
 
     return Tool(
         name="list_tables",
@@ -62,7 +62,7 @@ async def _everywhere(gateway: Gateway, sql: str, call: Call) -> ToolResult:
     found: dict[str, str] = {}
 
     async def ask(database: Database) -> None:
-        found[database.name] = _one(await run(gateway, database, "list_tables", sql, None, call.agent))
+        found[database.name] = _one(await run(gateway, database, "list_tables", sql, None, call.agent, call.caller))
 
     databases = tuple(gateway.databases.values())
     with ExitStack() as held:  # from here on, not from when each task begins: a reload may come between

@@ -42,7 +42,7 @@ def query_tool(gateway: Gateway) -> Tool:
             database = named_database(gateway, arguments.database)
         except InvalidArguments as error:
             return invalid_arguments(str(error))
-        answer = await run(gateway, database, "query", arguments.sql, intent, call.agent)
+        answer = await run(gateway, database, "query", arguments.sql, intent, call.agent, call.caller)
         return result_of(answer, "rows", counted=True)
 
     return Tool(

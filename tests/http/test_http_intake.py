@@ -1,0 +1,124 @@
+"""Intake: so many requests a pass of the loop, in order; what leaves is never refused; /health passes by."""
+
+import socket
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from gatewayd.http import server as server_module
+from gatewayd.http.app import create_app
+from gatewayd.http.intake import Intake
+from gatewayd.http.server import HttpServer
+from gatewayd.mcp.exchange import Exchange
+
+CALL = b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}"
+HEALTH = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+@asynccontextmanager
+async def running(intake: Intake) -> AsyncIterator[Intake]:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(intake.run)
+        await wait_all_tasks_blocked()
+        yield intake
+        nursery.cancel_scope.cancel()
+
+
+class Passes(trio.abc.Instrument):
+    """Counts the passes of the loop."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.count += 1
+
+
+async def test_a_pass_has_its_share() -> None:
+    """Tasks that are ready in one pass are let through a few at a time, one pass after the other, in the order they came."""
+    begun: dict[int, int] = {}
+    waiting: list[int] = []
+
+    async def request(number: int) -> None:
+        if not intake.take():
+            waiting.append(number)
+            assert await intake.wait()
+        begun[number] = passes.count
+
+    trio.lowlevel.add_instrument(passes := Passes())
+    async with running(Intake(a_pass=2)) as intake, trio.open_nursery() as requests:
+        for number in range(9):
+            requests.start_soon(request, number)
+    assert max(Counter(begun.values()).values()) <= 2
+    assert [begun[number] for number in waiting] == sorted(begun[number] for number in waiting)
+    assert len(waiting) >= 7
+
+
+async def test_too_many_are_turned_away_but_may_leave() -> None:
+    intake = Intake(a_pass=1, waiting=1)
+    assert intake.take()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(intake.wait)
+        await wait_all_tasks_blocked()
+        assert not await intake.wait()
+        nursery.start_soon(lambda: intake.wait(is_leaving=True))
+        await wait_all_tasks_blocked()
+        assert (intake.statistics().waiting, intake.statistics().refused) == (2, 1)
+        nursery.cancel_scope.cancel()
+    assert intake.statistics().waiting == 0
+
+
+@pytest.fixture
+async def closed_port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
+    """A server whose intake lets nobody in and has no room to wait."""
+
+    class Closed(Intake):  # type: ignore[misc]  # final, for everybody else
+        def __init__(self) -> None:
+            super().__init__(a_pass=0, waiting=0)
+
+    async def mcp(_exchange: Exchange) -> None:
+        raise AssertionError("it was let in")
+
+    monkeypatch.setattr(server_module, "Intake", Closed)
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+
+        async def serve(task_status: trio.TaskStatus[int]) -> None:
+            await HttpServer(create_app(mcp), grace_s=1).serve("127.0.0.1", 0, stop=stop, task_status=task_status)
+
+        yield await nursery.start(serve)
+        stop.set()
+        nursery.cancel_scope.deadline = trio.current_time() + 10
+
+
+async def asked(port: int, request: bytes) -> bytes:
+    """Everything that comes until the server closes; it must, or answer once."""
+    with trio.fail_after(20):
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+            await stream.send_all(request)
+            return bytes(await stream.receive_some(65536))
+
+
+async def test_an_agent_that_is_turned_away_is_told_when_to_return(closed_port: int) -> None:
+    for request in (CALL, CALL.replace(b"content-length: 2", b"content-length: 100000") + b"x" * 100_000):
+        answer = await asked(closed_port, request)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 1" in answer.lower()
+
+
+async def test_health_is_answered_while_agents_are_turned_away(closed_port: int) -> None:
+    assert (await asked(closed_port, HEALTH)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_a_crowd_is_accepted_at_once(closed_port: int) -> None:
+    """More connections than one pass accepts; each is served."""
+    crowd = [socket.create_connection(("127.0.0.1", closed_port)) for _ in range(100)]
+    try:
+        assert (await asked(closed_port, HEALTH)).startswith(b"HTTP/1.1 200 ")
+    finally:
+        for each in crowd:
+            each.close()
