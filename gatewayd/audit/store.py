@@ -1,7 +1,8 @@
 """The audit file: SQLite, one table of events, one connection that writes (spec: Audit row; contract 4).
 
-Blocking code: called by the writer's thread only. The writing connection also does every checkpoint, because SQLite before
-3.51.3 can damage a file when two connections write or checkpoint at one moment (sqlite.org/wal.html, "the WAL-reset bug").
+Blocking code, for one thread at a time. The writing connection also does every checkpoint, because SQLite before 3.51.3 can
+damage a file when two connections write or checkpoint at one moment (sqlite.org/wal.html, "the WAL-reset bug"). None happens by
+itself but the last one, in `close`.
 """
 
 import contextlib
@@ -18,8 +19,7 @@ Synchronous = Literal["normal", "full"]
 
 APPLICATION_ID: Final = 0x67617465  # "gate"
 FORMAT: Final = 1  # user_version
-_LOCKED_BY_OTHERS_MS: Final = 2000  # how long a commit waits for a foreign transaction
-_WAL_PAGES: Final = 8192  # of 4 KiB
+LOCKED_BY_OTHERS_MS: Final = 2000  # for the end of a foreign transaction, unless told otherwise
 _WAL_KEPT_BYTES: Final = 64 * 1024 * 1024
 _ROWS_PER_STATEMENT: Final = 16
 
@@ -69,6 +69,7 @@ class AuditFile:
 
     def __init__(self, path: str, synchronous: Synchronous) -> None:
         self.path = path
+        self._waits_ms = LOCKED_BY_OTHERS_MS
         try:
             _create_if_absent(path)
             self._connection = _connect(path, synchronous)
@@ -122,10 +123,14 @@ class AuditFile:
             self._connection.execute(_INSERTS[len(rows) - 1], _flat(rows))  # its own transaction
             return
         self._connection.execute("BEGIN IMMEDIATE")
-        for start in range(0, len(rows), _ROWS_PER_STATEMENT):
-            part = rows[start : start + _ROWS_PER_STATEMENT]
-            self._connection.execute(_INSERTS[len(part) - 1], _flat(part))
-        self._connection.execute("COMMIT")
+        try:
+            for start in range(0, len(rows), _ROWS_PER_STATEMENT):
+                part = rows[start : start + _ROWS_PER_STATEMENT]
+                self._connection.execute(_INSERTS[len(part) - 1], _flat(part))
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.rollback()
 
     def delete_before(self, cursor: str, at_most: int) -> int:
         """Deletes up to `at_most` rows with an id up to and including `cursor`, oldest first; returns how many."""
@@ -138,6 +143,12 @@ class AuditFile:
         ).rowcount
         connection.execute("COMMIT")
         return deleted
+
+    def wait_for_others(self, at_most_ms: int) -> None:
+        """How long `insert` and `delete_before` wait from now on while another process writes to the file."""
+        if at_most_ms != self._waits_ms:
+            self._connection.execute(f"PRAGMA busy_timeout = {at_most_ms}").fetchone()
+            self._waits_ms = at_most_ms
 
     def is_in_place(self) -> bool:
         """Whether the path still names the file that is open: it may have been deleted or replaced under us."""
@@ -189,7 +200,7 @@ def _create_if_absent(path: str) -> None:
 def _connect(path: str, synchronous: Synchronous) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path,
-        timeout=_LOCKED_BY_OTHERS_MS / 1000,
+        timeout=LOCKED_BY_OTHERS_MS / 1000,
         isolation_level=None,
         check_same_thread=False,
         cached_statements=_ROWS_PER_STATEMENT + 16,
@@ -199,8 +210,7 @@ def _connect(path: str, synchronous: Synchronous) -> sqlite3.Connection:
         if mode != "wal":
             raise AuditFileUnusable(path, f"found journal mode {mode}, expected a file system that allows wal")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
-        # A commit that finds this much in the log carries it over; the more, the fewer pages are carried twice.
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
     except BaseException:
         connection.close()

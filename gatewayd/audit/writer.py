@@ -1,6 +1,6 @@
 """The audit service: callers hand events over and wait for the commit; only here an Allowed becomes a Permit (contract 4).
 
-Trio side of `thread.py`. What may stand in the file for one query, also when its caller is cancelled at any await:
+Trio side of `committer.py` and `thread.py`. What may stand in the file for a query, whose caller may be cancelled at any await:
 
     nothing                                 cancelled while ATTEMPTED waited for room, or nothing could be written
     ATTEMPTED                               held; cancelled or failed before the decision; DECIDED could not be written
@@ -12,7 +12,6 @@ Trio side of `thread.py`. What may stand in the file for one query, also when it
 """
 
 import os
-import sqlite3
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -23,12 +22,14 @@ import msgspec
 import trio
 
 from gatewayd import log
+from gatewayd.audit.batch import BatchOutcome, Ticket
+from gatewayd.audit.committer import FILE_FAILURES, Committer
 from gatewayd.audit.events import Attempted, AuditId, Decided, Event, Executed, Failed, Payload, Query, QueryId
 from gatewayd.audit.lock import AuditFileLocked, OwnershipLock
 from gatewayd.audit.reader import AuditReader, Page
 from gatewayd.audit.rows import row_of
 from gatewayd.audit.store import AuditFile, AuditFileUnusable, Synchronous, reason_of
-from gatewayd.audit.thread import BatchOutcome, Chore, Ticket, WriterThread
+from gatewayd.audit.thread import Chore, WriterThread
 from gatewayd.policy.decision import Allowed, Denied, Permit
 
 __all__ = ["Audit", "AuditFileLocked", "AuditFileUnusable", "AuditStatistics", "AuditUnavailable", "open_audit"]
@@ -37,6 +38,7 @@ _DIALECT: Final = "postgres"
 _QUEUE_ROWS: Final = 1024  # a few batches: more would only make callers wait longer for a disk that does not keep up
 _QUEUE_CHARACTERS: Final = 16 * 1024 * 1024
 _QUERIES_REMEMBERED: Final = 16384
+_ROUNDS: Final = 8  # of the run loop, at most, that a commit waits for more to come
 _DELETE_ROWS: Final = 1024  # at once, at most
 _DELETE_S: Final = 0.01
 _STOPPED: Final = "the audit writer has stopped"
@@ -82,9 +84,12 @@ class Audit:
         self._crashed = trio.Event()
         self._room = trio.lowlevel.ParkingLot()
         self._reader = AuditReader(file.path)
-        self._thread = WriterThread(file, synchronous, self._deliver, self._note_crash)
-        self._at_rest = _WakeAtRest(self._thread)
-        trio.lowlevel.add_instrument(self._at_rest)
+        self._committer = Committer(file, synchronous)
+        self._thread = WriterThread(self._committer, self._deliver, self._note_crash)
+        self._at_work = trio.CancelScope()
+        self._has_work = False
+        self._resting: trio.lowlevel.Task | None = None
+        trio.lowlevel.spawn_system_task(self._work)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Runs until cancelled; raises what made the writer's thread end."""
@@ -163,7 +168,7 @@ class Audit:
         while True:
             began = time.perf_counter()
             result = await self._chore(delete_some)
-            if isinstance(result, (sqlite3.Error, OSError, AuditFileUnusable)):
+            if isinstance(result, FILE_FAILURES):
                 raise AuditUnavailable(reason_of(result)) from result
             assert isinstance(result, int)
             deleted += result
@@ -197,7 +202,7 @@ class Audit:
         with trio.CancelScope(shield=True):
             async with self._reader.limiter:  # the last connection to close makes the final checkpoint, and a reader cannot
                 self._reader.close()
-            trio.lowlevel.remove_instrument(self._at_rest)
+            self._at_work.cancel()
             self._thread.stop()
             await trio.to_thread.run_sync(self._thread.join)
 
@@ -213,8 +218,53 @@ class Audit:
     def _append(self, ticket: Ticket) -> None:
         self._queued += len(ticket.rows)
         self._queued_characters += ticket.characters
-        self._thread.append(ticket)
-        self._at_rest.is_wanted = True
+        self._committer.append(ticket)
+        self._has_work = True
+        if self._resting is not None:
+            trio.lowlevel.reschedule(self._resting)
+            self._resting = None
+
+    async def _work(self) -> None:
+        """Commits what was handed over as soon as nobody hands over more: so the tasks that are ready together share a commit.
+
+        A task beside all nurseries, as the thread is; `aclose` ends it.
+        """
+        with self._at_work:
+            while True:
+                if not self._has_work:
+                    await self._rest()
+                for _ in range(_ROUNDS):
+                    waiting = len(self._committer)
+                    await trio.lowlevel.checkpoint()
+                    if len(self._committer) == waiting:
+                        break
+                self._has_work = False
+                try:
+                    self._commit()
+                except BaseException as bug:
+                    self._note_crash(bug)
+
+    async def _rest(self) -> None:
+        self._resting = trio.lowlevel.current_task()
+
+        def abort(_raise: object) -> trio.lowlevel.Abort:
+            self._resting = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    def _commit(self) -> None:
+        """Commits what waits here if that takes no waiting, else in the thread."""
+        committer = self._committer
+        if committer.owner.acquire(blocking=False):
+            try:
+                while committer and (outcome := committer.commit_at_once()) is not None:
+                    self._deliver(outcome)
+            finally:
+                committer.owner.release()
+            self._thread.await_rest()
+        if committer:
+            self._thread.wake()
 
     async def _committed(self, ticket: Ticket) -> str:
         """Waits for the batch that holds `ticket`; returns the id of its last row. Cancelled: the row is written all the same."""
@@ -281,28 +331,14 @@ class Audit:
     def _note_crash(self, failure: BaseException) -> None:
         self._crash = failure
         self._crashed.set()
-        tickets, chores = self._thread.abandoned()
+        tickets = self._committer.abandon()
         outcome = BatchOutcome(tickets)
         outcome.error = _STOPPED
         for ticket in tickets:
             ticket.error = ticket.error or _STOPPED
         self._deliver(outcome)
-        for chore in chores:
+        for chore in self._thread.abandon():
             chore.done(AuditFileUnusable(self.path, _STOPPED))
-
-
-class _WakeAtRest(trio.abc.Instrument):
-    """Wakes the writer when all tasks that could run have run: what they handed over makes one batch, and the thread gets the GIL
-    of a loop that waits instead of taking turns with one that works."""
-
-    def __init__(self, thread: WriterThread) -> None:
-        self._thread = thread
-        self.is_wanted = False
-
-    def before_io_wait(self, timeout: float) -> None:
-        if self.is_wanted:
-            self.is_wanted = False
-            self._thread.wake()
 
 
 def _remember(queries: OrderedDict[QueryId, Ticket], query_id: QueryId, ticket: Ticket) -> None:

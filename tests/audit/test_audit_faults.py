@@ -92,7 +92,7 @@ async def test_a_disk_turned_read_only_refuses_everything_and_recovers(small_dis
     path = str(small_disk / "audit.db")
     async with open_audit(path) as audit:
         await calls.whole(audit)
-        audit._thread._give_up_file()  # a mount with a file open for writing cannot be turned
+        audit._committer._give_up_file()  # a mount with a file open for writing cannot be turned
         audit._reader.close()
         subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
         await unavailable(audit, calls, "read-?only|unable to open")
@@ -169,7 +169,7 @@ async def test_a_deleted_folder_is_made_anew(path: str, calls: Calls, view: File
 async def test_a_foreign_transaction_is_waited_for_then_refused_then_survived(
     path: str, calls: Calls, view: FileView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gatewayd.audit.store._LOCKED_BY_OTHERS_MS", 50)
+    monkeypatch.setattr("gatewayd.audit.committer.LOCKED_BY_OTHERS_MS", 50)
     async with open_audit(path) as audit:
         holder = sqlite3.connect(path, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
@@ -183,7 +183,7 @@ async def test_a_foreign_transaction_is_waited_for_then_refused_then_survived(
 async def test_a_damaged_file_is_refused_while_running(path: str, calls: Calls) -> None:
     async with open_audit(path) as audit:
         await calls.whole(audit)
-        audit._thread._give_up_file()
+        audit._committer._give_up_file()
         Path(path).write_bytes(b"\xff" * 8192)
         await unavailable(audit, calls, "not a database")
         Path(path).unlink()

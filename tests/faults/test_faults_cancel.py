@@ -59,7 +59,8 @@ async def cancelled_at(step: int, there: Corridor, sql: str) -> Answer | None:
 
 
 @pytest.mark.parametrize("what", STATEMENTS)
-async def test_every_await(what: str, postgres: Postgres, tmp_path: Path) -> None:
+async def test_every_await(what: str, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gatewayd.postgres.refresh.ROW_WRITES_S", 1000)  # the connections counted below are the calls' own
     sql, answer_type, allowed = STATEMENTS[what]
     dsn = postgres.create_database(SHOP)
     told: set[str] = set()

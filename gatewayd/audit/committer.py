@@ -1,0 +1,202 @@
+"""How rows come into the audit file: group commit, rising ids, recovery, checkpoints (contract 4).
+
+The file has one owner at a time, whoever holds `owner`. While nothing is synced, a commit is 100 µs of work in memory, less than
+handing it to a thread and back costs: the loop's thread makes it itself, with `commit_at_once`. Whatever may wait goes to the
+writer's thread, with `commit`: a sync, a checkpoint, a file to be opened anew, a lock of another process, a disk that was found
+slow. So `commit_at_once` never reports a failure: it leaves the batch where it was.
+"""
+
+import os
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from time import monotonic, perf_counter
+from typing import Final
+
+from gatewayd.audit.batch import BatchOutcome, Ticket
+from gatewayd.audit.ids import RisingIds
+from gatewayd.audit.rows import Row
+from gatewayd.audit.store import LOCKED_BY_OTHERS_MS, AuditFile, AuditFileUnusable, Synchronous, reason_of
+
+FILE_FAILURES: Final = (sqlite3.Error, OSError, AuditFileUnusable)
+_BATCH_ROWS: Final = 256
+_BATCH_CHARACTERS: Final = 8 * 1024 * 1024
+_AT_ONCE_CHARACTERS: Final = 1024 * 1024  # about 2 ms
+_SLOW_S: Final = 0.05  # a commit in memory that took this long met a disk after all, or a crowded machine
+_SLOW_FOR_S: Final = 10.0  # so long the thread commits afterwards
+_WAL_PAGES: Final = 8192  # a log of 32 MiB: the longer, the fewer pages are carried into the file twice
+_PAGES_PER_COMMIT: Final = 8  # six b-trees, and now and then one that grows
+_PAGE_BYTES: Final = 4096
+_REPLACED: Final = "the audit file was deleted or replaced"
+_TS: Final = 7  # index in a Row
+
+
+class Committer:
+    """Starts with an open file. `append` is for the loop's thread, everything else for the owner."""
+
+    def __init__(self, file: AuditFile, synchronous: Synchronous) -> None:
+        self.owner = threading.Lock()
+        self.committed_at = monotonic()
+        self.owes_checkpoint = False
+        self._file: AuditFile | None = file
+        self._path = file.path
+        self._synchronous = synchronous
+        self._ids = RisingIds(os.urandom)
+        self._generation = 1
+        self._inode: tuple[int, int] | None = file.inode
+        file.start(self._ids)
+        self._tickets: deque[Ticket] = deque()
+        self._in_hand: Sequence[Ticket] = ()
+        self._next_syncs = True  # the first commit after a checkpoint may begin the log anew, and syncs its header
+        self._log_pages = 0  # an estimate: SQLite tells nobody
+        self._slow_until = 0.0
+
+    def __len__(self) -> int:
+        """Tickets that wait."""
+        return len(self._tickets)
+
+    def append(self, ticket: Ticket) -> None:
+        self._tickets.append(ticket)
+
+    def commit_at_once(self) -> BatchOutcome | None:
+        """Takes a batch and writes it, if that needs no waiting; else None, and the batch waits as before."""
+        file = self._file
+        is_threads = self._next_syncs or self._synchronous == "full" or self._log_pages >= _WAL_PAGES
+        if file is None or is_threads or monotonic() < self._slow_until:
+            return None
+        batch = self._take_batch()
+        if sum([ticket.characters for ticket in batch]) <= _AT_ONCE_CHARACTERS:
+            try:
+                file.wait_for_others(0)
+                outcome = self._insert(file, batch)
+            except FILE_FAILURES:
+                pass  # `commit` meets it again, and has the time to deal with it
+            else:
+                if outcome.commit_s > _SLOW_S:
+                    self._slow_until = self.committed_at + _SLOW_FOR_S
+                return outcome
+        self._tickets.extendleft(reversed(batch))
+        self._in_hand = ()
+        self._next_syncs = True
+        return None
+
+    def commit(self) -> BatchOutcome:
+        """Takes a batch and writes it, to a file opened anew if need be; a failure is in the outcome and in its tickets."""
+        batch = self._take_batch()
+        generation = self._generation
+        try:
+            file = self._usable_file()
+            file.wait_for_others(LOCKED_BY_OTHERS_MS)
+            outcome = self._insert(file, batch)
+            self._next_syncs = False
+        except FILE_FAILURES as failure:
+            outcome = BatchOutcome(batch)
+            outcome.error = reason_of(failure)
+            for ticket in batch:
+                ticket.error = ticket.error or outcome.error
+            self._in_hand = ()
+            self._give_up_file()
+        outcome.file_changed = generation != self._generation
+        if self._log_pages >= _WAL_PAGES:
+            self.checkpoint()
+        return outcome
+
+    def call(self, chore: Callable[[AuditFile], object]) -> object:
+        """What `chore` makes of the file, or the failure that it raises."""
+        try:
+            file = self._usable_file()
+            file.wait_for_others(LOCKED_BY_OTHERS_MS)
+            return chore(file)
+        except FILE_FAILURES as failure:
+            self._give_up_file()
+            return failure
+
+    def checkpoint(self) -> None:
+        """Carries the log into the file."""
+        self.owes_checkpoint = False
+        self._log_pages = 0
+        self._next_syncs = True
+        if self._file is not None:
+            try:
+                self._file.checkpoint()
+            except FILE_FAILURES:  # the next commit meets the same cause, and then there is somebody to tell
+                self._give_up_file()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def abandon(self) -> list[Ticket]:
+        """Takes away what waits, and what was in hand when a bug ended a commit."""
+        left = [*self._in_hand, *self._tickets]
+        self._in_hand = ()
+        self._tickets.clear()
+        return left
+
+    def _take_batch(self) -> list[Ticket]:
+        """What waits, oldest first, up to the size of one transaction."""
+        batch: list[Ticket] = []
+        rows = characters = 0
+        tickets = self._tickets
+        while tickets and rows < _BATCH_ROWS and characters < _BATCH_CHARACTERS:
+            ticket = tickets.popleft()
+            batch.append(ticket)
+            rows += len(ticket.rows)
+            characters += ticket.characters
+        self._in_hand = batch
+        return batch
+
+    def _insert(self, file: AuditFile, batch: list[Ticket]) -> BatchOutcome:
+        """The tickets have their ids, or the reason why their rows cannot stand in this file, when this returns."""
+        began = perf_counter()
+        if not file.is_in_place():
+            raise AuditFileUnusable(self._path, _REPLACED)
+        rows: list[tuple[str, Row]] = []
+        written: list[tuple[Ticket, str]] = []
+        for ticket in batch:
+            ticket.error = ticket.refusal(self._generation)
+            if not ticket.error:
+                rows += [(self._ids.next(row[_TS]), row) for row in ticket.rows]
+                written.append((ticket, rows[-1][0]))
+        if rows:
+            file.insert(rows)
+            if not file.is_in_place():
+                raise AuditFileUnusable(self._path, _REPLACED)
+        for ticket, audit_id in written:
+            ticket.generation = self._generation
+            ticket.audit_id = audit_id
+        self._in_hand = ()
+        outcome = BatchOutcome(batch)
+        outcome.rows = len(rows)
+        outcome.wal_bytes = file.wal_bytes()
+        self.committed_at = monotonic()
+        self.owes_checkpoint = True
+        self._log_pages += _PAGES_PER_COMMIT + sum([ticket.characters for ticket in batch]) // _PAGE_BYTES
+        outcome.commit_s = perf_counter() - began
+        return outcome
+
+    def _usable_file(self) -> AuditFile:
+        if self._file is not None and self._file.is_in_place():
+            return self._file
+        self._give_up_file()
+        file = AuditFile(self._path, self._synchronous)
+        try:
+            file.start(self._ids)
+        except AuditFileUnusable:
+            file.close()
+            raise
+        if file.is_new or file.inode != self._inode:
+            self._generation += 1
+        self._file = file
+        self._inode = file.inode
+        return file
+
+    def _give_up_file(self) -> None:
+        """After any failure the file is opened anew: one way back for every cause, and nothing of the failed batch stays open."""
+        self._next_syncs = True
+        if self._file is not None:
+            if not self._file.is_in_place():
+                self._inode = None  # closed, its number is free for another file
+            self.close()

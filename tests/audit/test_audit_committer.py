@@ -1,0 +1,133 @@
+"""Who commits: the loop's own thread what is a matter of memory, the writer's thread whatever may wait for a disk."""
+
+import sqlite3
+import threading
+import time
+
+import pytest
+import trio
+
+from gatewayd.audit import committer, thread
+from gatewayd.audit.store import AuditFile
+from gatewayd.audit.writer import open_audit
+from tests.audit.audit_calls import Calls, FileView
+
+LOOP, THREAD = "loop", "thread"
+
+
+@pytest.fixture
+def commits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows by a name per transaction of rows."""
+    made: list[str] = []
+    insert = AuditFile.insert
+
+    def noted(file: AuditFile, rows: object) -> None:
+        made.append(LOOP if threading.current_thread() is threading.main_thread() else THREAD)
+        insert(file, rows)  # type: ignore[arg-type]  # handed through as they came
+
+    monkeypatch.setattr(AuditFile, "insert", noted)
+    # A crowded machine is not what these tests are about.
+    monkeypatch.setattr(committer, "_SLOW_S", 1000)
+    monkeypatch.setattr(thread, "_REST_S", 1000)
+    return made
+
+
+async def test_the_thread_begins_a_log_and_the_loop_goes_on(path: str, calls: Calls, view: FileView, commits: list[str]) -> None:
+    async with open_audit(path) as audit:
+        for _ in range(3):
+            await calls.whole(audit)
+    assert commits == [THREAD, LOOP, LOOP, LOOP, LOOP, LOOP]
+    assert [events[-1] for events in view.events(path).values()] == ["EXECUTED"] * 3
+
+
+async def test_every_commit_that_syncs_is_the_threads(path: str, calls: Calls, commits: list[str]) -> None:
+    async with open_audit(path, "full") as audit:
+        await calls.whole(audit)
+        await calls.whole(audit)
+    assert commits == [THREAD] * 4
+
+
+async def test_after_a_checkpoint_the_thread_begins_the_log_again(path: str, calls: Calls, commits: list[str]) -> None:
+    async with open_audit(path) as audit:
+        await calls.whole(audit)
+        with audit._committer.owner:
+            audit._committer.checkpoint()
+        await calls.whole(audit)
+    assert commits == [THREAD, LOOP, THREAD, LOOP]
+
+
+async def test_a_long_log_is_carried_over(path: str, calls: Calls, commits: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(committer, "_WAL_PAGES", 500)
+    async with open_audit(path) as audit:
+        while commits.count(THREAD) < 4:
+            await calls.whole(audit)
+            assert audit.statistics().wal_bytes < 2 * 500 * 4096
+    assert commits.count(LOOP) > 50
+
+
+async def test_a_slow_disk_leaves_the_loop_alone(
+    path: str, calls: Calls, commits: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = AuditFile.insert
+
+    def slow(file: AuditFile, rows: object) -> None:
+        time.sleep(0.01)
+        noted(file, rows)  # type: ignore[arg-type]  # handed through as they came
+
+    async with open_audit(path) as audit:
+        await calls.whole(audit)
+        monkeypatch.setattr(AuditFile, "insert", slow)
+        monkeypatch.setattr(committer, "_SLOW_S", 0.01)
+        for _ in range(3):
+            await calls.whole(audit)
+    assert commits == [THREAD, LOOP, LOOP, *[THREAD] * 5]
+
+
+async def test_the_loop_never_waits_for_another_process(path: str, calls: Calls, view: FileView, commits: list[str]) -> None:
+    async with open_audit(path) as audit, trio.open_nursery() as nursery:
+        await calls.whole(audit)
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        nursery.start_soon(calls.whole, audit)
+        with trio.fail_after(60):
+            while THREAD not in commits[2:]:  # noqa: ASYNC110 - the thread waits for the holder, and this loop goes round
+                await trio.sleep(0.01)
+        holder.execute("COMMIT")
+        holder.close()
+    assert commits[:4] == [THREAD, LOOP, LOOP, THREAD]
+    assert [events[-1] for events in view.events(path).values()] == ["EXECUTED"] * 2
+
+
+async def test_what_is_handed_over_together_is_committed_together(path: str, calls: Calls, commits: list[str]) -> None:
+    async with open_audit(path) as audit:
+        await calls.whole(audit)
+        commits.clear()
+        async with trio.open_nursery() as nursery:
+            for _ in range(32):
+                nursery.start_soon(calls.whole, audit)
+    assert commits == [LOOP, LOOP]
+
+
+async def test_a_long_statement_is_the_threads(path: str, calls: Calls, commits: list[str]) -> None:
+    async with open_audit(path) as audit:
+        await calls.whole(audit)
+        commits.clear()
+        await calls.whole(audit, "SELECT '" + "x" * 2**20 + "'")
+    assert commits == [THREAD, LOOP]
+
+
+async def test_a_bug_in_a_commit_ends_the_service(path: str, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bug(_file: AuditFile, _rows: object) -> None:
+        raise RuntimeError("a bug in the commit")
+
+    async def call_and_serve() -> None:
+        async with open_audit(path) as audit:
+            await calls.whole(audit)
+            monkeypatch.setattr(AuditFile, "insert", bug)
+            async with trio.open_nursery() as nursery:
+                await nursery.start(audit.run)
+                nursery.start_soon(calls.whole, audit)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await call_and_serve()
+    assert caught.group_contains(RuntimeError, match="a bug in the commit")
