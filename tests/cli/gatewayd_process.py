@@ -11,11 +11,11 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 COMMAND = [sys.executable, "-m", "gatewayd"]
-_PATIENCE_S = 60
+_PATIENCE_S = 180  # a command takes a second; on a machine that is busy with other things, many
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -73,16 +73,28 @@ class Running:
 
     def wait_for(self, words: str) -> str:
         """The first line that holds `words`; fails with everything printed when the process ends without it."""
-        while True:
-            line = self._lines.get(timeout=_PATIENCE_S)
-            assert line is not None, f"ended without {words!r}:\n{self.text}"
-            self.text += line
-            if words in line:
-                return line
+        while words not in (line := self._next(words)):
+            pass
+        return line
+
+    def wait_until(self, holds: Callable[[str], bool], what: str) -> None:
+        """Reads on until this holds of all that was printed; fails with it when the process ends before."""
+        while not holds(self.text):
+            self._next(what)
+
+    def _next(self, expected: str) -> str:
+        line = self._lines.get(timeout=_PATIENCE_S)
+        assert line is not None, f"ended without {expected!r}:\n{self.text}"
+        self.text += line
+        return line
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send the signal and wait for the end; the exit code."""
         self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait for the end; the exit code."""
         code = self.process.wait(_PATIENCE_S)
         self._reader.join(_PATIENCE_S)
         while (line := self._lines.get(timeout=_PATIENCE_S)) is not None:
