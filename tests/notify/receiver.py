@@ -34,7 +34,7 @@ class Receiver:
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
             await self._read_and_answer(stream)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+        except (trio.BrokenResourceError, trio.ClosedResourceError, h11.RemoteProtocolError):  # it gave up midway
             return
         finally:
             self._at_once -= 1
@@ -68,8 +68,9 @@ def status(line: str, headers: str = "") -> Answer:
     return answer
 
 
-async def silence(_stream: trio.SocketStream) -> None:
-    await trio.sleep_forever()
+async def silence(stream: trio.SocketStream) -> None:
+    while await stream.receive_some():  # until the sender gives up
+        pass
 
 
 async def endless_body(stream: trio.SocketStream) -> None:

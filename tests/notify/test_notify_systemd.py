@@ -17,9 +17,9 @@ Received = Callable[[], list[str]]
 
 
 @pytest.fixture(params=["path", "abstract"])
-def manager_socket(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Received]]:
+def manager_socket(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> Iterator[tuple[str, Received]]:
     """$NOTIFY_SOCKET and what has come in there, each datagram's lines."""
-    name = f"@gatewayd-test-{os.getpid()}" if request.param == "abstract" else str(tmp_path / "notify")
+    name = f"@gatewayd-test-{os.getpid()}" if request.param == "abstract" else str(short_folder() / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(name.replace("@", "\0", 1))
         receiver.setblocking(False)
@@ -51,8 +51,8 @@ def test_without_a_manager_that_listens_nothing_happens(name: str) -> None:
     ServiceManager({"NOTIFY_SOCKET": name} if name else {}).ready("up")
 
 
-def test_a_manager_that_is_stuck_does_not_hold_us(tmp_path: Path) -> None:
-    name = str(tmp_path / "notify")
+def test_a_manager_that_is_stuck_does_not_hold_us(short_folder: Callable[[], Path]) -> None:
+    name = str(short_folder() / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(name)
         sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
