@@ -9,7 +9,7 @@ import trio
 
 from gatewayd.mcp import messages
 from gatewayd.mcp.admission import CallLimits
-from tests.mcp.mcp_rig import META, Client, Rig, body_of, client_of, serving, text_of
+from tests.mcp.mcp_rig import META, PATIENCE_S, Client, Rig, body_of, client_of, serving, text_of
 
 
 async def call_into(answers: list[httpx.Response], client: Client, request: dict[str, Any]) -> None:
@@ -159,7 +159,7 @@ async def test_too_many_calls_are_told_when_to_return() -> None:
             nursery.start_soon(call_into, answers, client, client.request("tools/call", {"name": "wait"}))
             await rig.until(started=1)
             nursery.start_soon(call_into, answers, client, client.request("tools/call", {"name": "wait"}))
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 while rig.dispatch.statistics().calls.waiting != 1:
                     await trio.lowlevel.checkpoint()
             refused = body_of(await client.call("wait"))["result"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatewayd.mcp.handshake import Peer
-from tests.mcp.mcp_rig import HEADERS, META, STATELESS, MemoryExchange, Rig
+from tests.mcp.mcp_rig import HEADERS, META, PATIENCE_S, STATELESS, MemoryExchange, Rig
 
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5)
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3))
@@ -47,7 +47,7 @@ async def answered(method: str, headers: dict[str, str], body: bytes) -> None:
     exchange = MemoryExchange(method, raw, body)
     if method == "GET":
         exchange.left.set()  # or its stream would not end
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         await rig.mcp(exchange)
     assert 200 <= exchange.status < 500
     content = b"".join(exchange.sent)

@@ -10,7 +10,7 @@ import trio
 from gatewayd.audit.events import Agent
 from gatewayd.mcp import messages, reply
 from gatewayd.mcp.sessions import Sessions
-from tests.mcp.mcp_rig import ACCEPT, HEADERS, Client, Rig, body_of, client_of, serving, text_of
+from tests.mcp.mcp_rig import ACCEPT, HEADERS, PATIENCE_S, Client, Rig, body_of, client_of, serving, text_of
 
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -222,16 +222,17 @@ async def test_a_chunked_body_that_grows_too_large(client: Client) -> None:
 
 
 async def test_a_slow_body(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply, "BODY_S", 0.05)
     await client.initialize()
 
     headers = {**HEADERS, "mcp-session-id": client.session or ""}
+    monkeypatch.setattr(reply, "BODY_S", 0.05)
     stream = await trio.open_tcp_stream("127.0.0.1", client.rig.port)
     async with stream:
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         await stream.send_all(f"POST /mcp HTTP/1.1\r\nhost: localhost\r\n{lines}content-length: 100\r\n\r\n{{".encode())
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             assert (await stream.receive_some()).startswith(b"HTTP/1.1 408 ")
+    monkeypatch.undo()
     assert text_of(await client.call("echo")) == "{}"
 
 

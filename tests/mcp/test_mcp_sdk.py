@@ -16,13 +16,13 @@ from mcp_types import _v2025_11_25 as handshake_types
 from mcp_types import _v2026_07_28 as stateless_types
 from pydantic import TypeAdapter
 
-from tests.mcp.mcp_rig import Client, Rig
+from tests.mcp.mcp_rig import PATIENCE_S, Client, Rig
 
 SERVER = str(Path(__file__).parents[1] / "conformance" / "server.py")
 
 
 async def exercise(client: SdkClient, era: str) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         async with client:
             assert client.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[era]
             names = [tool.name for tool in (await client.list_tools()).tools]

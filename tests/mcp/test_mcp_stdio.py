@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from gatewayd.mcp import messages
-from tests.mcp.mcp_rig import META
+from tests.mcp.mcp_rig import META, PATIENCE_S
 
 SERVER = str(Path(__file__).with_name("stdio_server.py"))
 
@@ -37,7 +37,7 @@ class Child:
 
     async def hear(self, count: int = 1) -> list[dict[str, Any]]:
         """The next messages; every byte on stdout must be part of one."""
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while len(self.lines) < count:
                 data = await self.stdout.receive_some(1 << 20)
                 assert data, self.errors
@@ -52,7 +52,7 @@ class Child:
         return message
 
     async def until_logged(self, text: bytes) -> None:
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while text not in self.errors:
                 data = await self.stderr.receive_some()
                 assert data, self.errors
@@ -60,7 +60,7 @@ class Child:
 
     async def end(self) -> int:
         """Waits for the exit and checks that nothing else came out."""
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             rest = b""
             while data := await self.stdout.receive_some(1 << 20):
                 rest += data
@@ -228,7 +228,7 @@ async def test_closed_stdout_ends_it() -> None:
         await server.one()
         await server.stdout.aclose()
         await server.say(request(2, "ping"))
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             assert await server.process.wait() == 0
 
 
@@ -237,7 +237,7 @@ async def test_a_client_that_writes_much_before_it_reads() -> None:
     count = 20_000
     async with child() as server:
         lines = b"".join(json.dumps(request(number, "ping")).encode() + b"\n" for number in range(count))
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             await server.stdin.send_all(lines)
         assert [answer["id"] for answer in await server.hear(count)] == list(range(count))
 
@@ -248,7 +248,7 @@ async def test_a_client_that_does_not_read_does_not_hold_the_end() -> None:
         await server.say(call(99, "hang"))
         await server.until_logged(b"hanging")
         await server.stdin.aclose()
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             assert await server.process.wait() == 0
 
 

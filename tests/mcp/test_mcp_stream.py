@@ -12,7 +12,7 @@ import trio.testing
 
 from gatewayd.mcp.handshake import Peer
 from gatewayd.mcp.http import KEEP_ALIVE_S
-from tests.mcp.mcp_rig import META, Client, MemoryExchange, Rig, client_of, serving, text_of
+from tests.mcp.mcp_rig import META, PATIENCE_S, Client, MemoryExchange, Rig, client_of, serving, text_of
 
 
 def events(answer: httpx.Response) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ class EventStream:
         self.seen = b""
 
     async def until(self, text: bytes) -> None:
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while text not in self.seen:
                 data = await self.stream.receive_some()
                 assert data, self.seen
@@ -111,7 +111,7 @@ async def test_a_stream_whose_client_left_is_closed(client: Client) -> None:
     await client.initialize()
     async with event_stream(client) as events:
         await events.until(FIRST)
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         while client.rig.mcp.statistics().streams:
             await client.post(client.request("ping"))  # the server's tasks run between its answers
 
