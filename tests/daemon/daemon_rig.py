@@ -16,6 +16,7 @@ from mcp.client.stdio import stdio_client
 
 from tests.cli.gatewayd_process import Running, serving
 from tests.conftest import Postgres
+from tests.corpus.wire import Wire
 
 SHOP = """
 CREATE TABLE customers (id integer PRIMARY KEY, name text NOT NULL DEFAULT 'nobody', email varchar(80));
@@ -34,9 +35,27 @@ table_access:
 """
 
 
+PATIENCE_S = 300
+"""Far more than anything here takes, on a machine that is busy with other things too."""
+
+
 @contextmanager
 def gatewayd(dsn: str, folder: Path, port: int, policy: str = POLICY, **more: str) -> Iterator[Running]:
-    """gatewayd over HTTP on 127.0.0.1, ready. Its audit file is `folder`/audit.db."""
+    """gatewayd over HTTP on 127.0.0.1: ready, and it has read the catalog of each database or found that it cannot.
+
+    Ready is sooner, and a call waits no longer than 3 s for a catalog. Its audit file is `folder`/audit.db.
+    """
+    databases = policy.count("{name: ") if "databases:" in policy else 1
+    with just_started(dsn, folder, port, policy, **more) as running:
+        running.wait_until(
+            lambda text: text.count('"catalog loaded"') + text.count('"database unreachable"') >= databases, "catalog loaded"
+        )
+        yield running
+
+
+@contextmanager
+def just_started(dsn: str, folder: Path, port: int, policy: str = POLICY, **more: str) -> Iterator[Running]:
+    """The same, which has perhaps looked at no database yet."""
     with serving([], {**variables(dsn, folder, policy), "GATEWAY_HOST": "127.0.0.1", "PORT": str(port), **more}) as running:
         running.wait_for("gatewayd started")
         yield running
@@ -62,7 +81,7 @@ class Agent:
 
     def __init__(self, port: int) -> None:
         self._url = f"http://127.0.0.1:{port}/mcp"
-        self._http = httpx.AsyncClient(timeout=60)
+        self._http = httpx.AsyncClient(timeout=PATIENCE_S)
         self._headers = {"accept": "application/json, text/event-stream"}
         self._ids = itertools.count(1)
 
@@ -104,10 +123,28 @@ def chains(folder: Path) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     return found
 
 
-def running_there(postgres: Postgres, statement: str) -> bool:
-    """Whether PostgreSQL works on a statement that holds these words."""
+HOLDABLE = SHOP + "CREATE TABLE held AS SELECT FROM generate_series(1, 7);"
+HELD = "SELECT count(*) FROM held"
+"""Runs for as long as the test wants, while `holding`: a statement that is slow by its own may end before anybody looks."""
+PATIENT = f"limits: {{statement_timeout_ms: {PATIENCE_S * 1000}, lock_timeout_ms: {PATIENCE_S * 1000}}}\n"
+
+
+@contextmanager
+def holding(postgres: Postgres, dsn: str) -> Iterator[None]:
+    """HELD waits in this database, which is HOLDABLE, until the block ends; the policy must be PATIENT."""
+    with Wire(postgres.server, database_of(dsn)) as session:
+        assert not session.ask("BEGIN; LOCK TABLE held IN ACCESS EXCLUSIVE MODE").error
+        yield
+
+
+def database_of(dsn: str) -> str:
+    return dsn.split("@", 1)[1].split("/", 1)[1].split("?", 1)[0]
+
+
+def running_there(postgres: Postgres, statement: str) -> int:
+    """How many sessions of PostgreSQL work on a statement that holds these words."""
     found = "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND position('{}' in query) > 0"
-    return bool(postgres.query(found.format(statement.replace("'", "''"))))
+    return len(postgres.query(found.format(statement.replace("'", "''"))))
 
 
 async def until(holds: Callable[[], bool]) -> None:

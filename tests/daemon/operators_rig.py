@@ -9,7 +9,7 @@ import httpx
 
 from tests.cli.gatewayd_process import Running
 from tests.conftest import reserved_port
-from tests.daemon.daemon_rig import POLICY, gatewayd
+from tests.daemon.daemon_rig import PATIENCE_S, POLICY, gatewayd
 
 TOKEN = "the-indexer-token"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
@@ -22,7 +22,7 @@ class Operator:
         self.running = running
         self.folder = folder
         self.port = port
-        self.http = httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=BEARER, timeout=60)
+        self.http = httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=BEARER, timeout=PATIENCE_S)
 
     def policy(self, text: str) -> httpx.Response:
         return self.http.post("/admin/policy", content=text.encode())

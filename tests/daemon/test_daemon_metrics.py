@@ -14,7 +14,7 @@ from gatewayd.http.metrics import DELIVERIES, OUTCOMES, PHASES
 from gatewayd.notify.usage import SQLSTATE_CLASSES, sqlstate_class
 from gatewayd.policy.decision import PolicyRule
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import SHOP, Agent, until
+from tests.daemon.daemon_rig import PATIENCE_S, SHOP, Agent, database_of, until
 from tests.daemon.operators_rig import Operator, operated
 
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -65,7 +65,7 @@ def summed(metrics: Series, name: str, *labels: str) -> Counter[tuple[str, ...]]
     return found
 
 
-async def ask_and_leave(operator: Operator, postgres: Postgres) -> None:
+async def ask_and_leave(operator: Operator, postgres: Postgres, dsn: str) -> None:
     """Three clients that go away while their statements run."""
     async with trio.open_nursery() as nursery:
 
@@ -75,7 +75,8 @@ async def ask_and_leave(operator: Operator, postgres: Postgres) -> None:
 
         for _ in range(3):
             nursery.start_soon(ask)
-        found = "SELECT FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%1000000) b%'"
+        there = f"state = 'active' AND datname = '{database_of(dsn)}' AND pid <> pg_backend_pid()"
+        found = f"SELECT FROM pg_stat_activity WHERE {there} AND query LIKE '%1000000) b%'"
         await until(lambda: len(postgres.query(found)) == 3)
         nursery.cancel_scope.cancel()
 
@@ -101,13 +102,13 @@ async def load(operator: Operator, seed: int) -> None:
 async def test_the_counters_are_what_the_audit_file_says(postgres: Postgres, tmp_path: Path) -> None:
     urls = {name: postgres.create_database(SHOP + FUNCTION) for name in ("SHOP_URL", "OTHER_URL")}
     policy = TWO.replace("}\n", ", functions: {allow: [public.raises]}}\n")
-    with trio.fail_after(90), operated("", tmp_path, policy, GATEWAY_MASK_SALT="salt", **urls) as operator:
+    with trio.fail_after(PATIENCE_S), operated("", tmp_path, policy, GATEWAY_MASK_SALT="salt", **urls) as operator:
         before = operator.metrics()
         assert not summed(before, "gatewayd_decisions_total", "database")
         async with trio.open_nursery() as nursery:
             for seed in range(6):
                 nursery.start_soon(load, operator, seed)
-            nursery.start_soon(ask_and_leave, operator, postgres)
+            nursery.start_soon(ask_and_leave, operator, postgres, urls["SHOP_URL"])
         await until(lambda: not summed(operator.metrics(), "gatewayd_mcp_calls_running"))
         rows, metrics = operator.rows(), operator.metrics()
 
@@ -202,4 +203,4 @@ def test_the_pull_of_metrics_is_no_call(postgres: Postgres, tmp_path: Path) -> N
         for _ in range(3):
             assert operator.http.get("/metrics").status_code == 200
         assert operator.rows() == []
-        assert httpx.get(f"http://127.0.0.1:{operator.port}/metrics").status_code == 401
+        assert httpx.get(f"http://127.0.0.1:{operator.port}/metrics", timeout=PATIENCE_S).status_code == 401

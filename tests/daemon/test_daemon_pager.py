@@ -7,7 +7,7 @@ import httpx
 import trio
 
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import SHOP, Agent
+from tests.daemon.daemon_rig import PATIENCE_S, SHOP, Agent
 from tests.daemon.operators_rig import BEARER, operated
 
 AGENTS = 8
@@ -52,7 +52,7 @@ async def test_eight_agents_one_reader_one_deleter(postgres: Postgres, tmp_path:
         while not is_written.is_set():
             deleted += (await http.delete(f"/audit/before/{acknowledged}")).json()["deleted"]
 
-    with trio.fail_after(90), operated(postgres.create_database(SHOP), tmp_path) as operator:
+    with trio.fail_after(PATIENCE_S), operated(postgres.create_database(SHOP), tmp_path) as operator:
         base = f"http://127.0.0.1:{operator.port}"
         async with httpx.AsyncClient(base_url=base, headers=BEARER, timeout=60) as http:
             async with trio.open_nursery() as operators:

@@ -15,10 +15,22 @@ import trio.testing
 from gatewayd.databases import Databases
 from gatewayd.policy.model import Policy
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import POLICY, SHOP, Agent, chains, kinds, until
+from tests.daemon.daemon_rig import (
+    HELD,
+    HOLDABLE,
+    PATIENCE_S,
+    PATIENT,
+    POLICY,
+    SHOP,
+    Agent,
+    chains,
+    database_of,
+    holding,
+    kinds,
+    running_there,
+    until,
+)
 from tests.daemon.operators_rig import Operator, operated
-
-SLOW = "SELECT count(*) FROM generate_series(1, 4000000) a"
 
 
 def several(**urls: str) -> str:
@@ -47,7 +59,7 @@ async def names(operator: Operator) -> list[str]:
 
 
 async def test_what_changed_holds_for_the_next_call(postgres: Postgres, tmp_path: Path) -> None:
-    with trio.fail_after(60), operated(postgres.create_database(SHOP), tmp_path) as operator:
+    with trio.fail_after(PATIENCE_S), operated(postgres.create_database(SHOP), tmp_path) as operator:
         async with Agent(operator.port) as agent:
             assert (await agent.query("SELECT * FROM orders"))["rowCount"] == 200
             assert (await agent.query("DELETE FROM written WHERE true"))["allowed"]
@@ -73,7 +85,7 @@ async def test_what_changed_holds_for_the_next_call(postgres: Postgres, tmp_path
 
 async def test_a_mask_holds_for_the_next_call(postgres: Postgres, tmp_path: Path) -> None:
     masked = "table_access: {default: read}\ncolumn_masks: {customers: {name: full-redact}}"
-    with trio.fail_after(60), operated(postgres.create_database(SHOP), tmp_path, GATEWAY_MASK_SALT="salt") as operator:
+    with trio.fail_after(PATIENCE_S), operated(postgres.create_database(SHOP), tmp_path, GATEWAY_MASK_SALT="salt") as operator:
         async with Agent(operator.port) as agent:
             sql = "SELECT name FROM customers WHERE id = 1"
             assert (await agent.query(sql))["rows"] == [{"name": "name 1"}]
@@ -131,7 +143,7 @@ async def test_each_reload_leaves_one_row_a_database(postgres: Postgres, tmp_pat
 
 async def test_databases_come_go_and_move(postgres: Postgres, tmp_path: Path) -> None:
     shop, other = postgres.create_database(SHOP), postgres.create_database(f"{SHOP}; DELETE FROM orders; DELETE FROM customers")
-    with trio.fail_after(60), operated("", tmp_path, several(a=shop, b=shop)) as operator:
+    with trio.fail_after(PATIENCE_S), operated("", tmp_path, several(a=shop, b=shop)) as operator:
         assert await names(operator) == ["a", "b"]
         async with Agent(operator.port) as agent:
             assert operator.policy(several(a=shop, b=other, c=shop)).status_code == 200
@@ -160,39 +172,32 @@ def sessions(postgres: Postgres, dsn: str) -> list[Any]:
     return postgres.query(found)
 
 
-def database_of(dsn: str) -> str:
-    return dsn.split("@", 1)[1].split("/", 1)[1].split("?", 1)[0]
-
-
 async def test_calls_in_flight_end_where_they_began(postgres: Postgres, tmp_path: Path) -> None:
-    shop, other = postgres.create_database(SHOP), postgres.create_database(SHOP)
+    shop, other = postgres.create_database(HOLDABLE), postgres.create_database(HOLDABLE)
     answers: dict[str, dict[str, Any]] = {}
 
     async def ask(port: int, name: str) -> None:
         async with Agent(port) as agent:
-            answers[name] = await agent.query(SLOW, database=name)
+            answers[name] = await agent.query(HELD, database=name)
 
-    with trio.fail_after(60), operated("", tmp_path, several(stays=shop, moves=shop, goes=shop)) as operator:
+    before, after = PATIENT + several(stays=shop, moves=shop, goes=shop), PATIENT + several(stays=shop, moves=other)
+    with trio.fail_after(PATIENCE_S), operated("", tmp_path, before) as operator:
         async with trio.open_nursery() as nursery:
-            for name in ("stays", "moves", "goes"):
-                nursery.start_soon(ask, operator.port, name)
-            await until(lambda: len(working(postgres)) == 3)
-            assert (await off(operator.policy, several(stays=shop, moves=other))).status_code == 200
-            assert not answers or len(working(postgres)) < 3
+            with holding(postgres, shop):
+                for name in ("stays", "moves", "goes"):
+                    nursery.start_soon(ask, operator.port, name)
+                await until(lambda: running_there(postgres, HELD) == 3)
+                assert (await off(operator.policy, after)).status_code == 200
+                assert answers == {}
+                assert running_there(postgres, HELD) == 3
         assert {name: answer["rows"] for name, answer in answers.items()} == {
-            name: [{"count": 4_000_000}] for name in ("stays", "moves", "goes")
+            name: [{"count": 7}] for name in ("stays", "moves", "goes")
         }
         await until(lambda: len(sessions(postgres, shop)) <= 2)  # one of the call, one of the catalog: `stays` alone
     assert {kinds(chain) for chain in chains(tmp_path).values()} == {"ATTEMPTED ALLOW EXECUTED", RELOADED}
 
 
 RELOADED = " ".join(["POLICY_RELOADED"] * 3)
-
-
-def working(postgres: Postgres) -> list[Any]:
-    return postgres.query(
-        "SELECT 1 FROM pg_stat_activity WHERE application_name = 'gatewayd' AND state = 'active' AND query LIKE '%4000000%'"
-    )
 
 
 async def test_no_call_fails_for_a_reload(postgres: Postgres, tmp_path: Path) -> None:
@@ -212,7 +217,7 @@ async def test_no_call_fails_for_a_reload(postgres: Postgres, tmp_path: Path) ->
                 failed.extend(answer for answer in answers if not answer["allowed"] or "error" in answer)
                 done += 1
 
-    with trio.fail_after(100), operated("", tmp_path, there) as operator:
+    with trio.fail_after(PATIENCE_S), operated("", tmp_path, there) as operator:
         async with trio.open_nursery() as nursery:
             is_over = trio.Event()
             for _ in range(6):
@@ -246,7 +251,7 @@ async def test_a_database_in_use_is_closed_after_its_use(postgres: Postgres) -> 
 
 
 async def test_reloads_take_turns(postgres: Postgres, tmp_path: Path) -> None:
-    with trio.fail_after(60), operated(postgres.create_database(SHOP), tmp_path) as operator:
+    with trio.fail_after(PATIENCE_S), operated(postgres.create_database(SHOP), tmp_path) as operator:
         statuses: list[int] = []
 
         async def reload(max_rows: int) -> None:
@@ -287,7 +292,7 @@ async def test_a_reload_that_is_refused_half_way_changes_nothing(postgres: Postg
 
 async def test_a_reload_that_cannot_be_audited_changes_nothing(postgres: Postgres, tmp_path: Path) -> None:
     shop = postgres.create_database(SHOP)
-    with trio.fail_after(60), operated("", tmp_path, several(a=shop, b=shop)) as operator:
+    with trio.fail_after(PATIENCE_S), operated("", tmp_path, several(a=shop, b=shop)) as operator:
         before = {name: operator.policy_hash(name) for name in ("a", "b")}
         wanted = several(a=shop, c=shop).replace("default: read", "default: deny", 1)
         with audit_locked(tmp_path):
@@ -309,7 +314,7 @@ async def test_a_reload_that_cannot_be_audited_changes_nothing(postgres: Postgre
 
 async def test_sighup_reads_the_file_again(postgres: Postgres, tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
-    with trio.fail_after(60), operated(postgres.create_database(SHOP), tmp_path) as operator:
+    with trio.fail_after(PATIENCE_S), operated(postgres.create_database(SHOP), tmp_path) as operator:
 
         def hang_up(expected: str) -> dict[str, Any]:
             operator.running.process.send_signal(signal.SIGHUP)

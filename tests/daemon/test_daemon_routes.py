@@ -20,7 +20,7 @@ from gatewayd.http.server import HttpServer
 from gatewayd.reload import Reloader
 from gatewayd.settings import load_settings
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import POLICY, SHOP, Agent, gatewayd
+from tests.daemon.daemon_rig import PATIENCE_S, POLICY, SHOP, Agent, gatewayd
 from tests.daemon.operators_rig import BEARER, TOKEN, Operator, operated
 
 LAST = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
@@ -45,7 +45,7 @@ def operator(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> It
 @pytest.mark.parametrize("authorization", [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x"])
 def test_without_the_token_401(operator: Operator, method: str, path: str, authorization: str | None) -> None:
     headers = {} if authorization is None else {"authorization": authorization}
-    answer = httpx.request(method, f"http://127.0.0.1:{operator.port}{path}", headers=headers)
+    answer = httpx.request(method, f"http://127.0.0.1:{operator.port}{path}", headers=headers, timeout=60)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
     assert answer.headers["content-type"] == "application/json"
@@ -54,7 +54,7 @@ def test_without_the_token_401(operator: Operator, method: str, path: str, autho
 
 
 def test_without_a_configured_token_every_route_is_an_unknown_path(postgres: Postgres, tmp_path: Path, free_port: int) -> None:
-    client = httpx.Client(base_url=f"http://127.0.0.1:{free_port}", headers=BEARER)
+    client = httpx.Client(base_url=f"http://127.0.0.1:{free_port}", headers=BEARER, timeout=60)
     with gatewayd(postgres.create_database(SHOP), tmp_path, free_port), client as http:
         for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
             unknown = http.request(method, "/no/such/path", content=b"x: 1")
@@ -93,7 +93,7 @@ async def test_an_oversized_body_is_413(operator: Operator, path: str, chunked: 
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n{framing}\r\n\r\n".encode()
     piece = b"10000\r\n" + b"#" * 0x10000 + b"\r\n"
     received = bytearray()
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         async with await trio.open_tcp_stream("127.0.0.1", operator.port) as stream:
             await stream.send_all(head)
             if chunked:
@@ -301,5 +301,5 @@ def test_metrics_are_text_for_prometheus(operator: Operator) -> None:
 
 
 def test_health_asks_for_nothing(operator: Operator) -> None:
-    answer = httpx.get(f"http://127.0.0.1:{operator.port}/health")
+    answer = httpx.get(f"http://127.0.0.1:{operator.port}/health", timeout=60)
     assert (answer.status_code, answer.json()) == (200, {"ok": True})

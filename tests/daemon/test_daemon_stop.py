@@ -9,7 +9,21 @@ import pytest
 import trio
 
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import SHOP, Agent, chains, gatewayd, kinds, running_there, until
+from tests.daemon.daemon_rig import (
+    HELD,
+    HOLDABLE,
+    PATIENCE_S,
+    PATIENT,
+    POLICY,
+    SHOP,
+    Agent,
+    chains,
+    gatewayd,
+    holding,
+    kinds,
+    running_there,
+    until,
+)
 
 # httpx leaves the body generators of requests whose connection broke to the collector, which then warns.
 pytestmark = [
@@ -43,7 +57,7 @@ async def test_nothing_ran_unaudited_however_the_daemon_dies(postgres: Postgres,
     dsn = postgres.create_database(SHOP)
     chance = random.Random(7)
     told: list[str] = []
-    with trio.fail_after(100):
+    with trio.fail_after(PATIENCE_S):
         for life in range(6):
             with gatewayd(dsn, tmp_path, free_port) as running:
                 async with trio.open_nursery() as nursery:
@@ -63,27 +77,29 @@ async def test_nothing_ran_unaudited_however_the_daemon_dies(postgres: Postgres,
 
 
 async def test_sigterm_lets_calls_finish_and_closes_every_chain(postgres: Postgres, tmp_path: Path, free_port: int) -> None:
-    dsn = postgres.create_database(SHOP)
+    dsn = postgres.create_database(HOLDABLE)
     told: list[str] = []
-    slow = "SELECT count(*) FROM generate_series(1, 4000000) a"
-    with trio.fail_after(60), gatewayd(dsn, tmp_path, free_port) as running:
-        async with trio.open_nursery() as nursery:
+    finished: list[int] = []
+
+    async def ask(agent: Agent) -> None:
+        finished.append((await agent.query(HELD))["rows"][0]["count"])
+
+    grace = {"GATEWAY_SHUTDOWN_GRACE_S": str(PATIENCE_S)}
+    with trio.fail_after(PATIENCE_S), gatewayd(dsn, tmp_path, free_port, POLICY + PATIENT, **grace) as running:
+        async with Agent(free_port) as agent, trio.open_nursery() as nursery:
             for number in range(AGENTS):
                 nursery.start_soon(write_on, free_port, str(number), told)
             await until_written(postgres, dsn, 50)
-            async with Agent(free_port) as agent:
-                finished: list[int] = []
-
-                async def ask() -> None:
-                    finished.append((await agent.query(slow))["rows"][0]["count"])
-
-                nursery.start_soon(ask)
-                await until(lambda: running_there(postgres, slow))
-                code = await trio.to_thread.run_sync(running.stop)
-                assert code == 0
-                with pytest.raises(OSError, match="connect"):
-                    await trio.open_tcp_stream("127.0.0.1", free_port)
-    assert finished == [4_000_000]
+            with holding(postgres, dsn):
+                nursery.start_soon(ask, agent)
+                await until(lambda: running_there(postgres, HELD) == 1)
+                running.process.send_signal(signal.SIGTERM)
+                await trio.to_thread.run_sync(running.wait_for, "gatewayd stopping")
+                assert finished == []
+            assert await trio.to_thread.run_sync(running.ended) == 0
+            with pytest.raises(OSError, match="connect"):
+                await trio.open_tcp_stream("127.0.0.1", free_port)
+    assert finished == [7]
     found = [kinds(chain) for chain in chains(tmp_path).values()]
     assert set(found) <= {"ATTEMPTED ALLOW EXECUTED", "ATTEMPTED ALLOW FAILED"}
     assert tags(postgres, dsn) >= set(told)
@@ -96,8 +112,8 @@ async def test_a_call_that_outlasts_the_grace_is_cancelled(
 ) -> None:
     dsn = postgres.create_database(SHOP)
     endless = "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b"
-    grace = "30" if second else "0.3"
-    with trio.fail_after(30), gatewayd(dsn, tmp_path, free_port, GATEWAY_SHUTDOWN_GRACE_S=grace) as running:
+    grace = str(10 * PATIENCE_S) if second else "0.3"
+    with trio.fail_after(PATIENCE_S), gatewayd(dsn, tmp_path, free_port, GATEWAY_SHUTDOWN_GRACE_S=grace) as running:
         async with Agent(free_port) as agent, trio.open_nursery() as nursery:
 
             async def ask() -> None:
@@ -105,7 +121,7 @@ async def test_a_call_that_outlasts_the_grace_is_cancelled(
                     await agent.query(endless)
 
             nursery.start_soon(ask)
-            await until(lambda: running_there(postgres, endless))
+            await until(lambda: running_there(postgres, endless) == 1)
             if second:
                 running.process.send_signal(signal.SIGTERM)
                 await trio.to_thread.run_sync(running.wait_for, "gatewayd stopping")

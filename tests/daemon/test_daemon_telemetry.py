@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import SHOP, Agent, gatewayd
+from tests.daemon.daemon_rig import PATIENCE_S, SHOP, Agent, gatewayd
 from tests.notify.receiver import receiving, status
 
 CANARY = "canary"
@@ -42,7 +42,7 @@ async def test_no_canary_is_in_any_report(canary_dsn: str, tmp_path: Path, free_
     policy = f"databases: [{{name: {CANARY}, url: '${{CANARY_URL}}', table_access: {{tables: {{secrets: deny}}}}}}]"
     async with receiving(status("204 No Content")) as receiver:
         with (
-            trio.fail_after(60),
+            trio.fail_after(PATIENCE_S),
             gatewayd(
                 "", tmp_path, free_port, policy,
                 CANARY_URL=canary_dsn, GATEWAY_TELEMETRY="1", GATEWAY_TELEMETRY_ENDPOINT=receiver.url,
@@ -56,7 +56,9 @@ async def test_no_canary_is_in_any_report(canary_dsn: str, tmp_path: Path, free_
                     await agent.call("query", sql=sql, intent=f"{CANARY}-intent")
                 await agent.call("describe_table", table=f"{CANARY}_table")
                 await agent.call("list_tables", schema=f"{CANARY}_schema")
-            async with httpx.AsyncClient(headers={"host": "canary-host", "authorization": "Bearer canary-token"}) as http:
+            async with httpx.AsyncClient(
+                headers={"host": "canary-host", "authorization": "Bearer canary-token"}, timeout=60
+            ) as http:
                 answer = await http.post(f"http://127.0.0.1:{free_port}/admin/policy", content=CANARY)
                 assert answer.status_code == 400
             await receiver.received(len(receiver.requests) + 3)
@@ -94,7 +96,7 @@ async def test_switched_off_it_sends_nothing_and_leaves_nothing(
 ) -> None:
     async with receiving(status("204 No Content")) as receiver:
         given = {"GATEWAY_TELEMETRY_ENDPOINT": receiver.url, "GATEWAY_TELEMETRY_HEARTBEAT_MS": "1", **off}
-        with trio.fail_after(60), gatewayd(postgres.create_database(SHOP), tmp_path, free_port, **given) as running:
+        with trio.fail_after(PATIENCE_S), gatewayd(postgres.create_database(SHOP), tmp_path, free_port, **given) as running:
             async with Agent(free_port) as agent:
                 assert (await agent.query("SELECT 1"))["allowed"]
             assert await trio.to_thread.run_sync(running.stop) == 0
@@ -106,7 +108,7 @@ async def test_switched_off_it_sends_nothing_and_leaves_nothing(
 async def test_debug_shows_the_report_instead_of_sending_it(postgres: Postgres, tmp_path: Path, free_port: int) -> None:
     async with receiving(status("204 No Content")) as receiver:
         given = {"GATEWAY_TELEMETRY_ENDPOINT": receiver.url, "GATEWAY_TELEMETRY": "debug"}
-        with trio.fail_after(60), gatewayd(postgres.create_database(SHOP), tmp_path, free_port, **given) as running:
+        with trio.fail_after(PATIENCE_S), gatewayd(postgres.create_database(SHOP), tmp_path, free_port, **given) as running:
             assert await trio.to_thread.run_sync(running.stop) == 0
     assert receiver.connections == 0
     (report,) = [json.loads(line) for line in running.text.splitlines() if '"event":"startup"' in line]

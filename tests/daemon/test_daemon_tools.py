@@ -12,7 +12,7 @@ from mcp import Client
 from mcp_types import TextContent
 
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import POLICY, SHOP, chains, gatewayd, kinds, stdio_agent, variables
+from tests.daemon.daemon_rig import PATIENCE_S, POLICY, SHOP, chains, gatewayd, kinds, stdio_agent, variables
 
 # The SDK's HTTP transport leaves its response generators to the collector, which then warns; nothing of ours is in them.
 pytestmark = [
@@ -29,7 +29,7 @@ databases:
 @asynccontextmanager
 async def connected(transport: str, era: str, dsn: str, folder: Path, port: int, **more: str) -> AsyncIterator[Client]:
     policy = more.pop("policy", POLICY)
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         if transport == "stdio":
             async with stdio_agent({**variables(dsn, folder, policy), **more}, era) as client:
                 yield client

@@ -38,6 +38,7 @@ async def corridor(dsn: str, folder: Path, policy: str = POLICY) -> AsyncIterato
         databases = Databases()
         await nursery.start(databases.run)
         database = await databases.open(DEFAULT_DATABASE, dsn, single)
-        await database.refresher.unknown()
+        while not database.catalog.is_read:  # each wait is 3 s at most
+            await database.refresher.unknown()
         yield Corridor(Gateway(audit, {DEFAULT_DATABASE: database}))
         nursery.cancel_scope.cancel()

@@ -21,7 +21,7 @@ RAW = ("mail", "tel", "card", "secret")
 """What raw values begin with."""
 
 
-@pytest.mark.timeout(0 if COUNT > 1000 else 120)
+@pytest.mark.timeout(0 if COUNT > 1000 else 600)
 @pytest.mark.parametrize("writes", [False, True], ids=["reads", "writes"])
 async def test_raw_values_of_masked_columns_influence_nothing(postgres: Postgres, writes: bool) -> None:
     dsns = [postgres.create_database(SCHEMA + data(seed, same_sizes=writes)) for seed in (11, 12)]

@@ -53,7 +53,7 @@ class PlainStatements(Statements):
         return f"SELECT {value} AS shown, {sql.removeprefix('SELECT ')}".replace("ORDER BY 1", "ORDER BY 2"), ()
 
 
-@pytest.mark.timeout(0 if COUNT > 1000 else 120)
+@pytest.mark.timeout(0 if COUNT > 1000 else 600)
 @pytest.mark.parametrize("kind", ["reads", "writes", "plain"])
 async def test_raw_values_of_masked_columns_influence_nothing(postgres: Postgres, kind: str) -> None:
     writes = kind == "writes"

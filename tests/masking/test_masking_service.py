@@ -11,7 +11,7 @@ import trio
 
 from tests.cli.gatewayd_process import run
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import Agent, chains, gatewayd, kinds, variables
+from tests.daemon.daemon_rig import PATIENCE_S, Agent, chains, gatewayd, kinds, variables
 from tests.masking.masking_shop import HIDING, SCHEMA, SHOWING, data
 from tests.masking.test_masking_usefulness import STATEMENTS
 from tests.masking.test_masking_writes import REFUSED
@@ -39,13 +39,13 @@ async def test_canaries_show_up_nowhere(postgres: Postgres, tmp_path: Path, free
     policy = SHOWING if mode == "source_rewrite" else SHOWING.replace("rewrite: true", "rewrite: false")
     given = {**SALT, "INDEXER_TOKEN": TOKEN, "GATEWAY_LOG_LEVEL": "debug"}
     answers: list[dict[str, Any]] = []
-    with gatewayd(dsn, tmp_path, free_port, policy, **given) as running, trio.fail_after(110):
+    with gatewayd(dsn, tmp_path, free_port, policy, **given) as running, trio.fail_after(PATIENCE_S):
         async with Agent(free_port) as agent:
             asked = (*STATEMENTS, *REFUSED.values(), "SELECT email::int FROM users", "SELECT 1/length(ssn) - 'x' FROM users")
             answers += [await agent.query(sql) for sql in asked]
             answers.append(await agent.call("describe_table", table="users"))
             answers.append(await agent.query("SELECT query FROM pg_stat_activity"))
-        async with httpx.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}) as http:
+        async with httpx.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}, timeout=PATIENCE_S) as http:
             metrics = (await http.get(f"http://127.0.0.1:{free_port}/metrics")).text
     events = chains(tmp_path)
     payloads = [
@@ -60,7 +60,7 @@ async def test_canaries_show_up_nowhere(postgres: Postgres, tmp_path: Path, free
 
 
 async def test_the_audit_tells_what_was_masked_and_what_was_withheld(dsn: str, tmp_path: Path, free_port: int) -> None:
-    with gatewayd(dsn, tmp_path, free_port, HIDING, **SALT), trio.fail_after(60):
+    with gatewayd(dsn, tmp_path, free_port, HIDING, **SALT), trio.fail_after(PATIENCE_S):
         async with Agent(free_port) as agent:
             masked = await agent.query("SELECT id, ssn FROM users WHERE id = 1")
             withheld = await agent.query("SELECT id FROM users FOR UPDATE")
@@ -101,9 +101,12 @@ def test_masks_without_a_salt_do_not_boot(dsn: str, tmp_path: Path) -> None:
 
 async def test_a_reload_of_masks_that_do_not_fit_changes_nothing(dsn: str, tmp_path: Path, free_port: int) -> None:
     given = {**SALT, "INDEXER_TOKEN": TOKEN}
-    with gatewayd(dsn, tmp_path, free_port, HIDING, **given), trio.fail_after(60):
+    with gatewayd(dsn, tmp_path, free_port, HIDING, **given), trio.fail_after(PATIENCE_S):
         bearer = {"authorization": f"Bearer {TOKEN}"}
-        async with Agent(free_port) as agent, httpx.AsyncClient(base_url=f"http://127.0.0.1:{free_port}", headers=bearer) as http:
+        async with (
+            Agent(free_port) as agent,
+            httpx.AsyncClient(base_url=f"http://127.0.0.1:{free_port}", headers=bearer, timeout=60) as http,
+        ):
             for policy, named in UNFIT.values():
                 answer = await http.post("/admin/policy", content="table_access: {default: read}\n" + policy)
                 assert answer.status_code == 400
