@@ -146,15 +146,18 @@ class _Call:
             return decision
         try:
             statement = known.statement
+            unknown = False
             if isinstance(statement, Statement) and (not self.catalog.is_read or names_unknown(statement, self.catalog)):
                 with trio.CancelScope(shield=True):
                     await self.database.refresher.unknown()
                 self.catalog = self.database.catalog
+                unknown = names_unknown(statement, self.catalog)
             decision = decide(statement, self.enforced.policy, self.catalog)
         except Exception as bug:
             log.error(log.DECISION_FAILED, query_id=self.query.query_id, **log.places(bug))
             return Denied("internal_error", "the gateway failed to decide this statement, so it did not run")
-        known.keep(decision, self.enforced.revision, self.catalog.revision)
+        if not unknown:  # else the same text asks the catalog again: what it names may have been made meanwhile
+            known.keep(decision, self.enforced.revision, self.catalog.revision)
         return decision
 
     async def _plan(self, known: Known, statement: Statement) -> Plan:

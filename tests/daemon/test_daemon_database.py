@@ -165,3 +165,16 @@ async def test_one_database_down_leaves_the_others(
             assert len(databases["up"]["tables"]) == 5
             assert databases["down"]["allowed"] is False
             assert "08001" in databases["down"]["error"]
+
+
+async def test_a_table_made_by_others_is_found_by_the_very_text_that_was_refused(
+    postgres: Postgres, tmp_path: Path, free_port: int
+) -> None:
+    """The refusal says to retry in a few seconds: it must not be answered from memory then."""
+    dsn = postgres.create_database(SHOP)
+    with trio.fail_after(60), gatewayd(dsn, tmp_path, free_port):  # a policy that hides something refuses what it does not know
+        async with Agent(free_port) as agent:
+            assert not (await agent.query("SELECT count(*) FROM made_late"))["allowed"]
+            postgres.execute("CREATE TABLE made_late ()", dsn)
+            while not (await agent.query("SELECT count(*) FROM made_late"))["allowed"]:  # noqa: ASYNC110 - another process
+                await trio.sleep(0.1)
