@@ -27,7 +27,7 @@ ROWS: list[list[str]] = [
     ["recall", "postgres"],
     ["audit", "large_texts"],
     ["turns"],
-    ["settings", "exit_codes"],
+    ["settings", "exit_codes", "memory"],
     ["environment"],
     ["credentials", "variables"],
     ["mcp.messages"],

@@ -108,7 +108,7 @@ VALUES: list[tuple[str, str, str, object]] = [
     ("GATEWAY_TELEMETRY", "debug", "telemetry", "debug"),
     *(("DO_NOT_TRACK", word, "telemetry", "off") for word in ("1", "true", "TRUE")),
     *(("DO_NOT_TRACK", word, "telemetry", "on") for word in ("0", "false", "maybe")),
-    ("GATEWAY_TELEMETRY_ENDPOINT", "http://h:1", "telemetry_endpoint", "http://h:1"),
+    ("GATEWAY_TELEMETRY_ENDPOINT", "http://h:1", "telemetry_endpoint", Secret("http://h:1")),
     ("GATEWAY_TELEMETRY_HEARTBEAT_MS", "1", "telemetry_heartbeat_ms", 1),
     ("GATEWAY_TELEMETRY_HEARTBEAT_MS", "604800000", "telemetry_heartbeat_ms", 604_800_000),
     *(
@@ -204,7 +204,7 @@ def test_gate_needs_both_of_its_variables() -> None:
     assert problems(GATEWAY_APPROVAL_URL="https://h") == (f"GATEWAY_APPROVAL_TOKEN: {pair}",)
     assert problems(GATEWAY_APPROVAL_TOKEN="t") == (f"GATEWAY_APPROVAL_URL: {pair}",)
     both = settings(GATEWAY_APPROVAL_URL="https://h", GATEWAY_APPROVAL_TOKEN="t")
-    assert (both.approval_url, both.approval_token) == ("https://h", Secret("t"))
+    assert (both.approval_url, both.approval_token) == (Secret("https://h"), Secret("t"))
 
 
 def test_approvals_without_a_gate_are_refused() -> None:

@@ -15,7 +15,7 @@ import trio
 from gatewayd import log
 from gatewayd.http.intake import Intake
 from gatewayd.http.repeated import RepeatedHead, repeated_head
-from gatewayd.mcp.exchange import BodyTooLarge, BodyTooSlow, Head, Header
+from gatewayd.mcp.exchange import BodyTooLarge, BodyTooSlow, BodyUnwelcome, Head, Header
 
 KEEP_ALIVE_S: Final = 75.0
 HEAD_S: Final = 30.0  # for the rest of a request head once its first byte is there
@@ -207,7 +207,7 @@ class Connection:
 
     # -- the exchange
 
-    async def body(self, at_most: int, within_s: float) -> bytes:
+    async def body(self, at_most: int, within_s: float, grows: Callable[[int], bool] = lambda size: True) -> bytes:
         if self.body_bytes is not None and self.body_bytes > at_most:
             raise BodyTooLarge
         if self._unparsed is not None:
@@ -219,6 +219,8 @@ class Connection:
         with trio.move_on_after(within_s):
             while more and len(body) <= at_most:
                 data, more = await self.read()
+                if not grows(len(body) + len(data)):
+                    raise BodyUnwelcome
                 body += data
             if len(body) > at_most:
                 raise BodyTooLarge

@@ -12,13 +12,14 @@ from typing import Final, final
 import msgspec
 import trio
 
-from gatewayd import log
+from gatewayd import log, memory
 from gatewayd.http.connection import FULL, Connection, Handler
 from gatewayd.http.intake import Intake, IntakeStatistics
 
 BACKLOG: Final = 1024
 CONNECTIONS: Final = 4096
 RESERVED_DESCRIPTORS: Final = 256  # for pools, the audit file, the loops: agents' connections must not starve them
+_CROWD: Final = 1024  # so many connections leave memory behind that is worth collecting
 _ACCEPT_PAUSE_S: Final = 0.1
 _ACCEPT_LOG_S: Final = 60.0
 _ACCEPT_A_PASS: Final = 16
@@ -42,6 +43,7 @@ class HttpServer:
         self._max: Final = connections_that_fit(max_connections)
         self._intake: Final = Intake()
         self._open: set[Connection] = set()
+        self._most_open = 0  # since the last crowd left
         self._accepted = 0
         self._refused = 0
         self._failed = 0
@@ -108,6 +110,7 @@ class HttpServer:
             await trio.aclose_forcefully(stream)
             return
         self._open.add(connection)
+        self._most_open = max(self._most_open, len(self._open))
         try:
             await connection.serve()
         except* Exception as bugs:  # a cancellation beside them goes on its way
@@ -115,6 +118,9 @@ class HttpServer:
             log.error(log.CONNECTION_FAILED, error_class=type(bugs.exceptions[0]).__name__)
         finally:
             self._open.discard(connection)
+            if self._most_open >= _CROWD > 8 * len(self._open):
+                self._most_open = 0
+                memory.collect()
 
     def _log_accept(self, error: OSError) -> None:
         now_s = trio.current_time()

@@ -3,7 +3,7 @@
 Not ASGI: its dictionaries, two messages an answer and their checks cost as much as the rest of a call's protocol (PROFILE.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, final
 from urllib.parse import unquote
 
@@ -14,6 +14,10 @@ Disconnected: Final = OSError
 
 class BodyTooLarge(Exception):
     """The body is, or says that it is, longer than asked for. The rest of it is not read."""
+
+
+class BodyUnwelcome(Exception):
+    """The body is larger than there is room for just now. The rest of it is not read."""
 
 
 class BodyTooSlow(Exception):
@@ -48,8 +52,9 @@ class Exchange(Protocol):
     def client(self) -> str:
         """The address of the other side; empty where the socket has none."""
 
-    async def body(self, at_most: int, within_s: float) -> bytes:
-        """The whole body, once. Raises BodyTooLarge, BodyTooSlow, or Disconnected; no checkpoint when all of it is here."""
+    async def body(self, at_most: int, within_s: float, grows: Callable[[int], bool] = lambda size: True) -> bytes:
+        """The whole body, once; no checkpoint when all of it is here. `grows` is asked whether the body may have so many bytes
+        at each piece of one that comes in several. Raises BodyTooLarge, BodyTooSlow, BodyUnwelcome or Disconnected."""
 
     async def gone(self) -> None:
         """Returns when the client is gone. For use after the body."""

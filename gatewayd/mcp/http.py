@@ -10,6 +10,7 @@ import msgspec
 import trio
 
 from gatewayd.mcp import handshake, headers, messages, stateless
+from gatewayd.mcp.bodies import Bodies, Held
 from gatewayd.mcp.dispatch import RETRY_AFTER_S, Dispatch, DispatchStatistics
 from gatewayd.mcp.exchange import Disconnected, Exchange
 from gatewayd.mcp.messages import (
@@ -24,7 +25,7 @@ from gatewayd.mcp.messages import (
     ProtocolError,
     Request,
 )
-from gatewayd.mcp.reply import Reply
+from gatewayd.mcp.reply import RETRY_AFTER, Reply
 from gatewayd.mcp.sessions import Session, Sessions, SessionStatistics
 
 KEEP_ALIVE_S: Final = 25.0
@@ -47,6 +48,7 @@ class McpHttp:
         self._dispatch: Final = dispatch
         self._callers: Final = callers
         self._sessions: Final = sessions or Sessions()
+        self._bodies: Final = Bodies()
         self._draining = False
         self._streams = 0
 
@@ -90,13 +92,20 @@ class McpHttp:
             text = "`Accept` must list application/json and text/event-stream"
             await reply.refuse(406, ProtocolError(NOT_ACCEPTABLE, text))
             return
-        body = await reply.body()
+        held = Held(self._bodies)
+        try:
+            await self._message(asked, reply, held)
+        finally:
+            held.give_back()  # here, where nothing refers to the body any more
+
+    async def _message(self, asked: "_Asked", reply: Reply, held: Held) -> None:
+        body = await reply.body(held)
         if body is None:
             return
         message = messages.parse(body)
         if isinstance(message, ProtocolError):
             await reply.refuse(400, message)
-        elif not _is_handshake(found):
+        elif not _is_handshake(asked.found):
             await self._stateless(message, asked, reply)
         elif isinstance(message, Request) and stateless.is_stateless(message, body):
             await reply.refuse(
@@ -189,7 +198,7 @@ class McpHttp:
     async def _refuse_session(self, why: str, request: Request, reply: Reply) -> None:
         data = {"retryAfterSeconds": RETRY_AFTER_S}
         error = ProtocolError(TOO_BUSY, f"{why}; try again later", request.id, data)
-        await reply.refuse(503, error, (b"retry-after", b"%d" % RETRY_AFTER_S))
+        await reply.refuse(503, error, RETRY_AFTER)
 
     async def _named_session(self, found: headers.Found, repeated: frozenset[bytes], reply: Reply) -> Session | None:
         session_id = headers.session_id(found, repeated)
@@ -217,7 +226,7 @@ class McpHttp:
         if session is None:
             return
         if self._draining:
-            await reply.empty(503, (b"retry-after", b"%d" % RETRY_AFTER_S))
+            await reply.empty(503, RETRY_AFTER)
             return
         if session.stream is not None:
             session.stream.cancel()

@@ -7,13 +7,19 @@ import contextlib
 from typing import Final, final
 
 from gatewayd.mcp import messages
-from gatewayd.mcp.exchange import BodyTooLarge, BodyTooSlow, Disconnected, Exchange, Header
-from gatewayd.mcp.messages import INVALID_REQUEST, MESSAGE_BYTES, ProtocolError
+from gatewayd.mcp.bodies import Held
+from gatewayd.mcp.dispatch import RETRY_AFTER_S
+from gatewayd.mcp.exchange import BodyTooLarge, BodyTooSlow, BodyUnwelcome, Disconnected, Exchange, Header
+from gatewayd.mcp.messages import INVALID_REQUEST, MESSAGE_BYTES, TOO_BUSY, ProtocolError
 
 BODY_S: Final = 30.0
+RETRY_AFTER: Final[Header] = (b"retry-after", b"%d" % RETRY_AFTER_S)
 
 _TOO_LARGE: Final = ProtocolError(INVALID_REQUEST, f"the body is larger than {MESSAGE_BYTES} bytes")
 _TOO_SLOW: Final = ProtocolError(INVALID_REQUEST, f"the body did not arrive within {BODY_S:.0f} s")
+_UNWELCOME: Final = ProtocolError(
+    TOO_BUSY, "too many large bodies are on their way; try again later", data={"retryAfterSeconds": RETRY_AFTER_S}
+)
 _STREAM: Final[list[Header]] = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -31,10 +37,15 @@ class Reply:
         self._exchange = exchange
         self._streaming = False
 
-    async def body(self) -> bytes | None:
-        """The request's whole body, or None when it was refused (413, 408) or the client left; the reply is sent then."""
+    async def body(self, held: Held) -> bytes | None:
+        """The request's whole body, or None when it was refused (413, 408, 503) or the client left; the reply is sent then."""
         try:
-            return await self._exchange.body(MESSAGE_BYTES, BODY_S)
+            body = await self._exchange.body(MESSAGE_BYTES, BODY_S, held.grows)
+            if held.grows(len(body)):
+                return body
+            await self.refuse(503, _UNWELCOME, RETRY_AFTER)
+        except BodyUnwelcome:
+            await self.refuse(503, _UNWELCOME, RETRY_AFTER)
         except BodyTooLarge:
             await self.refuse(413, _TOO_LARGE)
         except BodyTooSlow:

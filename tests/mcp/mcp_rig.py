@@ -1,7 +1,7 @@
 """What the tests of this folder share: a dispatch with small tools, the gateway's own HTTP server around it, a plain client."""
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -120,7 +120,7 @@ class MemoryExchange:
         self.ended = False
         self._body = body
 
-    async def body(self, at_most: int, within_s: float) -> bytes:
+    async def body(self, at_most: int, within_s: float, grows: Callable[[int], bool] = lambda size: True) -> bytes:
         return self._body
 
     async def gone(self) -> None:
