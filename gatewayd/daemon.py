@@ -131,7 +131,7 @@ class _Daemon:
         if settings.telemetry != "off":
             telemetry = Telemetry(
                 settings.db_path,
-                settings.telemetry_endpoint,
+                settings.telemetry_endpoint.reveal() if settings.telemetry_endpoint is not None else None,
                 settings.telemetry_heartbeat_ms,
                 settings.transport,
                 __version__,

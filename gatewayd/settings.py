@@ -48,17 +48,17 @@ class Settings(msgspec.Struct, frozen=True):
     mask_salt: Secret | None
     mask_source_rewrite: bool
     indexer_token: Secret | None
-    deny_webhook: Secret | None  # its path and query may hold a key
+    deny_webhook: Secret | None  # a path or query may hold a key: of this address, and of the other two
     deny_webhook_rules: frozenset[DenyRule]
     telemetry: Telemetry
-    telemetry_endpoint: str | None
+    telemetry_endpoint: Secret | None
     telemetry_heartbeat_ms: int
     log_level: Level
     audit_synchronous: Literal["normal", "full"]
     allowed_hosts: tuple[str, ...] | None  # lower case; "name" (any port) or "name:port"; None: any
     allowed_origins: tuple[str, ...] | None  # lower case; "scheme://name[:port]", or "*" alone; None: loopback, any port
     shutdown_grace_s: float
-    approval_url: str | None
+    approval_url: Secret | None
     approval_token: Secret | None
     warnings: tuple[str, ...] = ()  # what is legal and probably not meant, one sentence each
 
@@ -96,7 +96,7 @@ class _Loader(Environment):
 
     def load(self) -> Settings:
         mask_salt = self.secret("GATEWAY_MASK_SALT")
-        approval_url = self.web_address("GATEWAY_APPROVAL_URL")
+        approval_url = self.secret_address("GATEWAY_APPROVAL_URL")
         approval_token = self.secret("GATEWAY_APPROVAL_TOKEN", header=True)
         if (approval_url is None) != (approval_token is None):
             unset = "GATEWAY_APPROVAL_URL" if approval_url is None else "GATEWAY_APPROVAL_TOKEN"
@@ -118,10 +118,10 @@ class _Loader(Environment):
             mask_salt=mask_salt,
             mask_source_rewrite=self.flag("GATEWAY_MASK_SOURCE_REWRITE"),
             indexer_token=self.secret("INDEXER_TOKEN", header=True),
-            deny_webhook=self.deny_webhook(),
+            deny_webhook=self.secret_address("GATEWAY_DENY_WEBHOOK"),
             deny_webhook_rules=self.deny_webhook_rules(),
             telemetry=self.telemetry(),
-            telemetry_endpoint=self.web_address("GATEWAY_TELEMETRY_ENDPOINT"),
+            telemetry_endpoint=self.secret_address("GATEWAY_TELEMETRY_ENDPOINT"),
             telemetry_heartbeat_ms=self.heartbeat_ms(),
             log_level=cast(Level, self.choice("GATEWAY_LOG_LEVEL", get_args(Level))),
             audit_synchronous=cast(Literal["normal", "full"], self.choice("GATEWAY_AUDIT_SYNCHRONOUS", ("normal", "full"))),
@@ -194,8 +194,8 @@ class _Loader(Environment):
             self.report("DB_PATH", f"found {quoted(value, 200)}", "the path of a file")
         return value
 
-    def deny_webhook(self) -> Secret | None:
-        value = self.web_address("GATEWAY_DENY_WEBHOOK")
+    def secret_address(self, name: str) -> Secret | None:
+        value = self.web_address(name)
         return None if value is None else Secret(value)
 
     def deny_webhook_rules(self) -> frozenset[DenyRule]:

@@ -30,6 +30,10 @@ class Entry(msgspec.Struct, frozen=True):
     policy: Policy
     url: str | None
 
+    def __repr__(self) -> str:
+        """Without the url."""
+        return f"Entry(name={self.name!r}, policy={self.policy!r})"
+
 
 class PolicyText(msgspec.Struct, frozen=True):
     """A policy file as read. `name` is what to call it."""

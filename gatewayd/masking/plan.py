@@ -40,6 +40,10 @@ class Rewritten(msgspec.Struct, frozen=True):
     composed: dict[object, object] = msgspec.field(default_factory=dict)
     """Room for what the shell makes of this statement: a masked text is long, and to compose and prove it takes its time."""
 
+    def __repr__(self) -> str:
+        """Without the parameters, which hold the salt."""
+        return f"Rewritten(columns={self.columns!r}, edits={self.edits!r})"
+
 
 class Withheld(msgspec.Struct, frozen=True, gc=False):
     """A mask cannot be applied safely: nothing runs. The agent sees `reason_agent`, the audit row stage and `reason_audit`."""
