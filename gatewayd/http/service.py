@@ -53,7 +53,7 @@ class HttpService:
         webhook = self._webhook.statistics if self._webhook is not None else None
         metrics.registry.register(State(self._gateway, self._mcp.statistics, lambda: self._server.statistics(), webhook))
         self._gateway.observers += (metrics.observe,)
-        self._gateway.audit.on_commit = metrics.committed
+        self._gateway.audit.on_commit(metrics.committed)
         return [
             audit_routes(self._gateway.audit, guard),
             admin_routes(self._gateway, reloader, guard),

@@ -50,8 +50,8 @@ async def test_every_commit_that_syncs_is_the_threads(path: str, calls: Calls, c
 async def test_after_a_checkpoint_the_thread_begins_the_log_again(path: str, calls: Calls, commits: list[str]) -> None:
     async with open_audit(path) as audit:
         await calls.whole(audit)
-        with audit._committer.owner:
-            audit._committer.checkpoint()
+        with audit._queue._committer.owner:
+            audit._queue._committer.checkpoint()
         await calls.whole(audit)
     assert commits == [THREAD, LOOP, THREAD, LOOP]
 

@@ -92,7 +92,7 @@ async def test_a_disk_turned_read_only_refuses_everything_and_recovers(small_dis
     path = str(small_disk / "audit.db")
     async with open_audit(path) as audit:
         await calls.whole(audit)
-        audit._committer._give_up_file()  # a mount with a file open for writing cannot be turned
+        audit._queue._committer._give_up_file()  # a mount with a file open for writing cannot be turned
         audit._reader.close()
         subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
         await unavailable(audit, calls, "read-?only|unable to open")
@@ -120,7 +120,7 @@ async def test_a_query_whose_attempt_went_with_a_deleted_file_gets_no_permit(pat
     async with open_audit(path) as audit, trio.open_nursery() as nursery:
         await nursery.start(audit.run)
         committed = trio.Event()
-        audit.on_commit = lambda _seconds, _rows: committed.set()
+        audit.on_commit(lambda _seconds, _rows: committed.set())
         lost, running = calls.query(), calls.query()
         await audit.attempted(lost, calls.attempted())
         await committed.wait()
@@ -183,7 +183,7 @@ async def test_a_foreign_transaction_is_waited_for_then_refused_then_survived(
 async def test_a_damaged_file_is_refused_while_running(path: str, calls: Calls) -> None:
     async with open_audit(path) as audit:
         await calls.whole(audit)
-        audit._committer._give_up_file()
+        audit._queue._committer._give_up_file()
         Path(path).write_bytes(b"\xff" * 8192)
         await unavailable(audit, calls, "not a database")
         Path(path).unlink()
@@ -223,7 +223,7 @@ async def test_rows_that_wait_behind_a_failed_attempt_are_not_written(path: str,
     query = calls.query()
     async with open_audit(path) as audit:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(audit._chore, fail)
+            nursery.start_soon(audit._queue.call, fail)
             await standing.wait()
             for _ in range(7):
                 await audit.attempted(calls.query(), calls.attempted("x" * (1 << 20)))

@@ -161,7 +161,7 @@ async def test_a_folder_that_may_not_be_written_is_refused(tmp_path: Path) -> No
 async def test_synchronous_is_what_was_asked_for(path: str, synchronous: Synchronous, value: int) -> None:
     async with open_audit(path, synchronous) as audit:
         found: list[object] = []
-        await audit._chore(lambda file: found.append(file._connection.execute("PRAGMA synchronous").fetchone()))
+        await audit._queue.call(lambda file: found.append(file._connection.execute("PRAGMA synchronous").fetchone()))
     assert found == [(value,)]
 
 

@@ -34,7 +34,7 @@ class Standstill:
 
         self._nursery_context = trio.open_nursery()
         self._nursery = await self._nursery_context.__aenter__()
-        self._nursery.start_soon(self._audit._chore, stand)
+        self._nursery.start_soon(self._audit._queue.call, stand)
         await self._reached.wait()
         return self
 
@@ -91,7 +91,7 @@ async def test_an_attempt_that_nobody_decides_is_written_all_the_same(path: str,
     committed = trio.Event()
     async with open_audit(path) as audit, trio.open_nursery() as nursery:
         await nursery.start(audit.run)
-        audit.on_commit = lambda _seconds, _rows: committed.set()
+        audit.on_commit(lambda _seconds, _rows: committed.set())
         query = calls.query()
         await audit.attempted(query, calls.attempted())
         with trio.fail_after(10):
@@ -103,7 +103,7 @@ async def test_an_attempt_that_nobody_decides_is_written_all_the_same(path: str,
 async def test_who_waits_together_is_committed_together(path: str, calls: Calls, view: FileView) -> None:
     batches: list[int] = []
     async with open_audit(path) as audit:
-        audit.on_commit = lambda _seconds, rows: batches.append(rows)
+        audit.on_commit(lambda _seconds, rows: batches.append(rows))
         async with trio.open_nursery() as nursery, Standstill(audit):
             for _ in range(20):
                 nursery.start_soon(calls.permit, audit, calls.query())
@@ -253,7 +253,7 @@ async def test_a_bug_in_the_thread_ends_the_service_and_every_waiter(path: str, 
             async with trio.open_nursery() as nursery:
                 await nursery.start(audit.run)
                 await audit.attempted(calls.query(), calls.attempted())
-                await audit._chore(bug)
+                await audit._queue.call(bug)
                 await trio.sleep_forever()
         with pytest.raises(AuditUnavailable, match="stopped"):
             await calls.whole(audit)
