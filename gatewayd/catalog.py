@@ -4,9 +4,9 @@ Names are as PostgreSQL stores them (folded, unquoted). Built-in objects of `pg_
 `sql/builtins.py` speaks for built-in functions, operators and types. Temporary and TOAST relations are not here at all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar, cast
 
 import msgspec
 
@@ -14,6 +14,11 @@ RelationKind = Literal[
     "table", "partitioned table", "view", "materialized view", "foreign table", "sequence", "index", "composite type"
 ]
 Volatility = Literal["immutable", "stable", "volatile"]
+P = TypeVar("P")
+M = TypeVar("M")
+
+POLICIES_KEPT: Final = 4
+"""Of one snapshot: the one in force, its predecessor while calls in flight end, and dry runs."""
 
 SYSTEM_COLUMNS: Final = frozenset({"tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"})
 """Columns every table has besides `Relation.columns`."""
@@ -140,14 +145,21 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
                 found.setdefault(relation.belongs_to, []).append(relation)
         return {oid: tuple(indexes) for oid, indexes in found.items()}
 
-    @cached_property
-    def worked_out(self) -> dict[int, object]:
-        """Room for what `policy/` derives from this snapshot, by identity of the policy; it goes when the snapshot goes."""
-        return {}
+    def worked_out(self, make: Callable[[P, "Catalog"], M], policy: P) -> M:
+        """`make(policy, self)`, made once: what a policy means for this snapshot. It goes when the snapshot goes.
+
+        An entry holds its policy, so the identity that is its key cannot be given to another one.
+        """
+        kept = self._worked_out.setdefault(make, {})
+        entry = kept.get(id(policy))
+        if entry is None:
+            if len(kept) >= POLICIES_KEPT:
+                kept.clear()
+            entry = kept[id(policy)] = policy, make(policy, self)
+        return cast("M", entry[1])
 
     @cached_property
-    def masks_worked_out(self) -> dict[int, object]:
-        """As `worked_out`, for `masking/`."""
+    def _worked_out(self) -> dict[object, dict[int, tuple[object, object]]]:
         return {}
 
     @cached_property

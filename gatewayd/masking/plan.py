@@ -10,7 +10,7 @@ from gatewayd.masking.marks import marks_of, masking_of
 from gatewayd.masking.mentions import Mentions, mentions
 from gatewayd.masking.results import PostExec
 from gatewayd.masking.rewrite import NotRewritten, Source, rewrite
-from gatewayd.masking.rules import MaskRules, Masks, rules_of
+from gatewayd.masking.rules import MaskRules, Masks
 from gatewayd.masking.sources import source
 from gatewayd.masking.sql_transforms import Parameter, Parameters
 from gatewayd.masking.views import covering
@@ -74,7 +74,7 @@ def plan(statement: Statement, policy: Policy, catalog: Catalog, *, salt: bytes 
         return UNMASKED
     if not catalog.is_read:
         return _withheld("shadow", "the catalog has not been read yet")
-    rules = rules_of(policy, catalog)
+    rules = catalog.worked_out(MaskRules, policy)
     if statement.category == "row write" and statement.explains == "no":
         located = {use.position: rules.located(use) for use in statement.relations if use.writes}
         targets = {position: relation for position, relation in located.items() if relation is not None}

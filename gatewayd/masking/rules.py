@@ -17,7 +17,6 @@ from gatewayd.sql.statement import RelationUse
 Masks = Mapping[str, Mask]
 """Masks by column name."""
 
-POLICIES_KEPT: Final = 4
 NONE: Final[Masks] = {}
 
 
@@ -97,18 +96,6 @@ class MaskRules:
                         above.append(parent)
             known = self._above[relation.oid] = tuple(found)
         return known
-
-
-def rules_of(policy: Policy, catalog: Catalog) -> MaskRules:
-    """The rules, kept with the snapshot. An entry holds its policy, so no other one can have the identity that is its key."""
-    kept = catalog.masks_worked_out.get(id(policy))
-    if isinstance(kept, MaskRules):
-        return kept
-    if len(catalog.masks_worked_out) >= POLICIES_KEPT:
-        catalog.masks_worked_out.clear()
-    made = MaskRules(policy, catalog)
-    catalog.masks_worked_out[id(policy)] = made
-    return made
 
 
 def problems(policy: Policy, catalog: Catalog) -> Iterable[str]:

@@ -19,7 +19,6 @@ from gatewayd.sql.encodings import other_name
 from gatewayd.sql.statement import FieldUse, RelationUse, Statement, Unparsed
 
 TABLES: Final = 64
-POLICIES_KEPT: Final = 4  # of one snapshot: the one in force, its predecessor while calls in flight end, and dry runs
 
 NO_TARGET: Final = "has no table target that a policy can grant, so it is denied whatever the policy says"
 NEVER: Final = "is never permitted, whatever the policy says"
@@ -71,7 +70,7 @@ def decide(statement: Statement | Unparsed, policy: Policy, catalog: Catalog) ->
     """What becomes of the statement. `tables` are schema-qualified, in order of appearance, at most 64."""
     if isinstance(statement, Unparsed):
         return Denied(statement.rule, bounded(statement.reason), matched_rule=statement.rule)
-    rules = _rules(policy, catalog)
+    rules = catalog.worked_out(Rules, policy)
     tables = _tables(statement, rules.relations)
     refused = _table_access(statement, rules, catalog)
     if refused is not None:
@@ -98,18 +97,6 @@ def names_unknown(statement: Statement, catalog: Catalog) -> bool:
         )
         or any(_type_unknown(use.schema, use.name, catalog) for use in statement.types)
     )
-
-
-def _rules(policy: Policy, catalog: Catalog) -> Rules:
-    """Kept with the snapshot. The entry holds its policy, so the identity that is its key cannot be given to another one."""
-    kept = catalog.worked_out.get(id(policy))
-    if isinstance(kept, Rules):
-        return kept
-    if len(catalog.worked_out) >= POLICIES_KEPT:
-        catalog.worked_out.clear()
-    made = Rules(policy, catalog)
-    catalog.worked_out[id(policy)] = made
-    return made
 
 
 def _table_access(statement: Statement, rules: Rules, catalog: Catalog) -> Refusal | None:

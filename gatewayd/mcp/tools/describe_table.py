@@ -5,7 +5,7 @@ import msgspec
 from gatewayd.answer import Answered
 from gatewayd.gateway import Database, Gateway
 from gatewayd.masking.marks import kinds
-from gatewayd.masking.rules import rules_of
+from gatewayd.masking.rules import MaskRules
 from gatewayd.mcp.dispatch import Call, Tool, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments, result_of
 from gatewayd.mcp.tools.arguments import InvalidArguments, decode, identifier, literal, named_database
@@ -60,7 +60,7 @@ def describe_table_tool(gateway: Gateway) -> Tool:
 def _told_masks(answer: Answered, database: Database, schema: str, table: str) -> Answered:
     """Each masked column says how: agents need not find out by refusals. One key more in the rows that PostgreSQL made."""
     relation = database.catalog.relation(schema, table)
-    masks = kinds(rules_of(database.enforced.policy, database.catalog), relation) if relation is not None else {}
+    masks = kinds(database.catalog.worked_out(MaskRules, database.enforced.policy), relation) if relation is not None else {}
     if not masks:
         return answer
     rows = []
