@@ -86,9 +86,13 @@ def kinds(rules: MaskRules, relation: Relation) -> Mapping[str, str]:
 def _kind(source: Source) -> str:
     if not isinstance(source, Plain):
         return WITHHELD
+    return str(mask_of(source).__struct_config__.tag)
+
+
+def mask_of(source: Plain) -> Mask:
     rule = source.mark.rule
     assert isinstance(rule, _Rule)
-    return str(rule[0].__struct_config__.tag)
+    return rule[0]
 
 
 def masking_of(statement: Statement, columns: tuple[Column, ...], marks: Marks, salt: bytes) -> PostExec:
