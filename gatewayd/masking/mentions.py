@@ -15,15 +15,27 @@ from gatewayd.sql.parse import Node
 class Mentions(msgspec.Struct, frozen=True):
     names: Counter[str]  # last parts of column references, field selections, USING
     everything: bool  # `*`, `x.*` or NATURAL: any column may be meant
+    rows: bool  # an item may be used as a whole, or have its columns renamed by their places
 
     def any_of(self, names: Iterable[str]) -> bool:
         return self.everything or any(name in self.names for name in names)
 
+    def needs(self, name: str) -> bool:
+        """Whether the statement would miss a column of this name, were it not there."""
+        return self.everything or self.rows or name in self.names
+
 
 def mentions(*trees: Any) -> Mentions:
     names: Counter[str] = Counter()
-    everything = False
+    items: set[str] = set()
+    everything = renamed = False
     for kind, body in nodes(*trees):
+        alias = body.get("alias")
+        if isinstance(alias, dict):
+            items.add(alias.get("aliasname", ""))
+            renamed = renamed or "colnames" in alias
+        elif kind == "RangeVar":
+            items.add(body.get("relname", ""))
         if kind == "ColumnRef":
             last = words(body)[-1]
             if last is None:
@@ -38,7 +50,7 @@ def mentions(*trees: Any) -> Mentions:
         elif kind == "JoinExpr":
             names.update(part["String"].get("sval", "") for part in body.get("usingClause", ()))
             everything = everything or bool(body.get("isNatural"))
-    return Mentions(names, everything)
+    return Mentions(names, everything, renamed or not items.isdisjoint(names))
 
 
 def nodes(*trees: Any) -> Iterator[tuple[str, Node]]:

@@ -1,5 +1,7 @@
 """The query that stands for a masked relation: its columns in their order, the masked ones behind their expressions. Pure.
 
+Columns that the statement cannot mean are left out: the role may have been granted some columns only.
+
 What the planner knows of the raw values must not show either. An unused WITH query keeps it from merging the subquery into the
 statement where its estimates would then reach the statistics of a redacted column; conditions are still pushed down into it, so
 an index on another column is used as before. That no row comes in the order of a masked column is `Rewritten.keeps_heap_order`.
@@ -25,6 +27,8 @@ def source(relation: Relation, masks: Masks, catalog: Catalog, parameters: Param
     columns: list[str] = []
     fence = ""
     for column in relation.columns:
+        if not named.needs(column.name):
+            continue
         reference = f"{_ITEM}.{quoted(column.name)}"
         mask = masks.get(column.name)
         if mask is None:

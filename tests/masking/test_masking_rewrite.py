@@ -181,3 +181,57 @@ async def test_no_row_comes_in_the_order_of_a_masked_column(postgres: Postgres, 
     )
     async with rig(dsn, f"mask_source_rewrite: true\ncolumn_masks: {{ordered: {{code: {mask}}}}}") as ask:
         assert [row["id"] for row in await ask.rows(sql)] == list(range(1, 301))
+
+
+GRANTED = {
+    "SELECT count(*) FROM users": True,
+    "SELECT id, ssn FROM users WHERE city = 'Oslo' ORDER BY id": True,
+    "SELECT u.city, count(u.ssn) FROM users AS u JOIN orders AS o ON o.user_id = u.id GROUP BY 1": True,
+    "SELECT x.ssn FROM orders AS o, LATERAL (SELECT ssn FROM users WHERE id = o.user_id) AS x": True,
+    "INSERT INTO notes SELECT 700 + id, ssn FROM users WHERE ssn IS NOT NULL": True,
+    "SELECT name FROM users": False,
+    "SELECT id FROM users ORDER BY salary": False,
+    "SELECT * FROM users": False,
+    "SELECT users FROM users": False,
+    "SELECT q.c FROM users AS q (a, b, c)": False,
+    "SELECT count(*) FROM users NATURAL JOIN orders": False,
+}
+
+
+async def test_columns_that_the_role_may_not_read_are_not_asked_for(postgres: Postgres) -> None:
+    """What a plain statement could be granted, the rewritten one can."""
+    postgres.execute("CREATE ROLE some_columns LOGIN")
+    grants = "GRANT SELECT (id, city, ssn) ON users TO some_columns; GRANT SELECT ON orders TO some_columns; GRANT INSERT ON notes TO some_columns;"
+    dsn = postgres.create_database(SCHEMA + data(5) + grants, user="some_columns")
+    async with rig(dsn, HIDING) as ask:
+        outcomes = {sql: await ask(sql) for sql in GRANTED}
+    assert {sql: isinstance(outcome, Result) for sql, outcome in outcomes.items()} == GRANTED, outcomes
+    assert all(isinstance(outcome, Result) or getattr(outcome, "sqlstate", "") == "42501" for outcome in outcomes.values()), (
+        outcomes
+    )
+
+
+VIEWS = """
+CREATE TABLE papers (id int PRIMARY KEY, email text, title text);
+INSERT INTO papers VALUES (1, 'open', 'x');
+CREATE VIEW by_with AS WITH q AS (SELECT id, ssn AS s FROM users WHERE city IS NOT NULL) SELECT q.id, q.s FROM q;
+CREATE VIEW same_name AS SELECT u.id, u.ssn, upper(p.email) AS email FROM users u JOIN papers p ON p.id = u.id WHERE p.email > 'a';
+CREATE VIEW both_arms AS SELECT id, ssn FROM users UNION ALL SELECT id, ssn FROM users;
+CREATE VIEW held AS SELECT id, ssn FROM users WHERE ssn IS NOT NULL;
+CREATE VIEW one_arm AS SELECT id, ssn FROM users UNION ALL SELECT id, title FROM papers;
+CREATE VIEW only_different AS SELECT id, ssn FROM users UNION SELECT id, ssn FROM users;
+CREATE VIEW computed AS SELECT id, lower(ssn) AS ssn FROM users;
+CREATE VIEW sorted AS SELECT id FROM users ORDER BY ssn;
+CREATE VIEW matched AS SELECT u.id FROM users u JOIN papers p ON p.title = u.ssn;
+"""
+MASKED_VIEWS = {"by_with": "s", "same_name": "ssn", "both_arms": "ssn", "held": "ssn"}
+REFUSED_VIEWS = ("one_arm", "only_different", "computed", "sorted", "matched")
+
+
+async def test_views_are_masked_where_lineage_can_tell_and_refused_elsewhere(postgres: Postgres) -> None:
+    async with rig(postgres.create_database(SCHEMA + data(7) + VIEWS), HIDING) as ask:
+        for view, column in MASKED_VIEWS.items():
+            assert {row[column] for row in await ask.rows(f"SELECT * FROM {view}")} <= {"***", None}, view
+        assert await ask.rows("SELECT email FROM same_name") == [{"email": "OPEN"}]
+        for view in REFUSED_VIEWS:
+            assert isinstance(await ask(f"SELECT id FROM {view}"), Withheld), view
