@@ -47,7 +47,7 @@ async def test_no_flood_of_cancellations_ends_anothers_call(target: Target) -> N
         with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(call, victim, 7, "victim")
-                await until(lambda: running_there(target.postgres, "victim"))
+                await until(lambda: running_there(target.postgres, "victim") > 0)
                 own, others = named(victim._headers["mcp-session-id"]), named(other._headers["mcp-session-id"])
                 stateless = b"mcp-protocol-version: 2026-07-28\r\nmcp-method: notifications/cancelled\r\n"
                 await flood(target, [post(cancelled(7), others)] * FLOOD)  # the id of the call, another's session
@@ -75,7 +75,7 @@ async def test_an_id_in_flight_is_refused_to_its_twin_only(target: Target) -> No
         with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(call, agent, SLOW.format("twin"), "first")
-                await until(lambda: running_there(target.postgres, "twin"))
+                await until(lambda: running_there(target.postgres, "twin") > 0)
                 async with trio.open_nursery() as twins:
                     for _ in range(100):
                         twins.start_soon(call, agent, "SELECT 1", "twins")
