@@ -8,7 +8,7 @@ PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 
 
 def test_every_promise_names_tests_that_exist() -> None:
-    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| Promise")]
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.endswith("| Tests |")]
     assert len(rows) > 10
     for row in rows:
         promise, tests = row.strip("| ").split(" | ")

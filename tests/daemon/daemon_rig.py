@@ -84,6 +84,7 @@ class Agent:
         self._http = httpx.AsyncClient(timeout=PATIENCE_S)
         self._headers = {"accept": "application/json, text/event-stream"}
         self._ids = itertools.count(1)
+        self._last_id = 0
 
     async def __aenter__(self) -> "Agent":
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "plain agent", "version": "1"}}
@@ -105,8 +106,14 @@ class Agent:
         assert body["result"].get("isError", False) == (not content.get("allowed", True) or "error" in content)
         return content
 
+    async def cancel_last(self) -> None:
+        """Take back the call that waits for its answer: in this era a client that only goes away does not."""
+        message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": self._last_id}}
+        (await self._http.post(self._url, json=message, headers=self._headers)).raise_for_status()
+
     async def _post(self, method: str, params: object) -> httpx.Response:
-        message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        self._last_id = next(self._ids)
+        message = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         answer = await self._http.post(self._url, json=message, headers=self._headers)
         answer.raise_for_status()
         return answer
