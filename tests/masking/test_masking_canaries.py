@@ -36,7 +36,6 @@ PATHS = pytest.mark.parametrize("rewriting", [True, False], ids=["source_rewrite
 COPIES = 6
 """Of each database of the corpus: a statement that takes a masked table away ends one's use."""
 LARGE = 100_000
-_UNMATCHED = "masks of this database cannot be matched"
 
 
 def masking(policy: dict[str, Any], *, rewriting: bool) -> dict[str, Any]:
@@ -131,11 +130,15 @@ async def ask_all(watch: Watch, copies: list[str], statements: list[str]) -> int
     names = iter(copies)
     name = next(names)
     for sql in statements:
-        answer = await watch.query(name, sql)
-        if _UNMATCHED in answer.get("reason", ""):
+        if await _unmatched(watch, name, sql) and await _unmatched(watch, name, "SELECT count(*) FROM customers"):
             name = next(names)
-            assert _UNMATCHED not in (await watch.query(name, sql)).get("reason", "")
+            assert not await _unmatched(watch, name, "SELECT count(*) FROM customers")
+            await watch.query(name, sql)
     return len(statements)
+
+
+async def _unmatched(watch: Watch, name: str, sql: str) -> bool:
+    return "masks of this database cannot be matched" in (await watch.query(name, sql)).get("reason", "")
 
 
 def test_a_canary_is_found_in_each_spelling() -> None:
