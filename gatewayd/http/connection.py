@@ -7,7 +7,8 @@ the handler pulls the body; nothing is read ahead of need; an upgrade is not off
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, final
+from math import inf
+from typing import Any, Final, Protocol, final
 
 import h11
 import trio
@@ -34,6 +35,13 @@ _AGENTS: Final = b"POST /mcp"  # operators' requests and /health pass by the int
 Handler = Callable[["Connection"], Awaitable[None]]
 
 
+class Watching(Protocol):
+    """Who calls `look` now and then on connections added to it."""
+
+    def add(self, connection: "Connection") -> None: ...
+    def discard(self, connection: "Connection") -> None: ...
+
+
 class ClientGone(ConnectionError):
     """Raised by what reads and writes when nobody is there any more."""
 
@@ -42,7 +50,7 @@ class ClientGone(ConnectionError):
 class Connection:
     """Serves one socket until it ends, one exchange after the other: to the handler it is the `Exchange` in progress."""
 
-    def __init__(self, handler: Handler, stream: trio.SocketStream, intake: Intake) -> None:
+    def __init__(self, handler: Handler, stream: trio.SocketStream, intake: Intake, watching: Watching) -> None:
         self.peer: Final = _address(stream.socket.getpeername())
         self.local: Final = _address(stream.socket.getsockname())
         self.client: Final = self.peer[0] if self.peer else ""
@@ -61,7 +69,11 @@ class Connection:
         """A request in progress that h11 has not seen, because its head repeats another: its bytes, and the body in them."""
         self._is_answered = True
         self._out: list[bytes] = []
-        self._idle: trio.CancelScope | None = None
+        self.idle_since_s = inf
+        """When it began to wait for a request; infinite while one is in progress."""
+        self._watching: Final = watching
+        self._watched: trio.CancelScope | None = None
+        self._whole = trio.CancelScope()
         self._lingering: trio.CancelScope | None = None
         self._gone = False
         self._stopping = False
@@ -69,64 +81,76 @@ class Connection:
     def stop(self) -> None:
         """No request after the one in progress; at once when none is."""
         self._stopping = True
-        if self._idle is not None:
-            self._idle.cancel()
+        if self.idle_since_s != inf:
+            self.expire()
         if self._lingering is not None:
             self._lingering.deadline = min(self._lingering.deadline, trio.current_time() + LINGER_S)
 
+    def expire(self) -> None:
+        """Ends it without another word."""
+        self._whole.cancel()
+
+    def look(self) -> None:
+        """Cancels the watched call when its client is gone. Reads ahead: a leave shows only behind what was sent before it."""
+        if self._watched is None or len(self._h11.trailing_data[0]) > _READ_AHEAD_BYTES:
+            return
+        try:
+            data = os.read(self._fd, HEAD_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self._feed(data)
+        else:
+            self._gone = True
+            self._watched.cancel()
+
     async def serve(self) -> None:
         try:
-            while await self._next_request():
-                await self._handle()
-                if self._gone or not await self._recycled():
-                    break
-            if not self._gone:
-                await self._linger()
+            with self._whole:
+                while await self._next_request() and not self._whole.cancel_called:
+                    await self._handle()
+                    if self._gone or not await self._recycled():
+                        break
+                if not self._gone:
+                    await self._linger()
         finally:
             await trio.aclose_forcefully(self._stream)
 
     # -- requests
 
     async def _next_request(self) -> bool:
-        """False: the connection ends here (closed, idle too long, stopping, or bad HTTP, which is answered)."""
-        with trio.CancelScope(deadline=trio.current_time() + KEEP_ALIVE_S) as idle:
-            self._idle = idle
-            if self._stopping:
-                return False
-            begun = False
-            try:
-                while True:
-                    if self._fed == b"":
-                        data = await self._read(HEAD_BYTES)
-                        if not await self._may_begin(data):
-                            return False
-                        if self._repeats(data):
-                            return True
-                        self._feed(data)
-                        begun = True
-                    event = self._h11.next_event()
-                    if isinstance(event, h11.Request):
-                        refusal = _refusal(event)
-                        if refusal:
-                            await self._answer_error(refusal)
-                            return False
-                        self._begin(event)
-                        return True
-                    if event is not h11.NEED_DATA:
-                        return False
-                    if begun:
-                        idle.deadline = min(idle.deadline, trio.current_time() + HEAD_S)
-                    data = await self._read(HEAD_BYTES)
-                    if not begun and not await self._may_begin(data):
-                        return False
-                    self._feed(data)
-                    begun = True
-            except h11.RemoteProtocolError as error:
-                await self._answer_error(error.error_status_hint)
-            except OSError:
-                self._gone = True
-            finally:
-                self._idle = None
+        """False: the connection ends here (closed, stopping, or bad HTTP, which is answered)."""
+        if self._stopping:
+            return False
+        self.idle_since_s = trio.current_time()
+        try:
+            if self._fed == b"":
+                data = await self._read(HEAD_BYTES)
+                if not await self._may_begin(data):
+                    return False
+                if self._repeats(data):
+                    return True
+                self._feed(data)
+            event = self._h11.next_event()
+            if event is h11.NEED_DATA:
+                with trio.move_on_after(HEAD_S):
+                    while event is h11.NEED_DATA:
+                        self._feed(await self._read(HEAD_BYTES))
+                        event = self._h11.next_event()
+            if isinstance(event, h11.Request):
+                refusal = _refusal(event)
+                if not refusal:
+                    self._begin(event)
+                    return True
+                await self._answer_error(refusal)
+        except h11.RemoteProtocolError as error:
+            await self._answer_error(error.error_status_hint)
+        except OSError:
+            self._gone = True
+        finally:
+            self.idle_since_s = inf
         return False
 
     def _repeats(self, data: bytes) -> bool:
@@ -189,7 +213,6 @@ class Connection:
         may send it after its answer, and would find the connection closed."""
         if self._h11.our_state is h11.IDLE:
             return self._is_answered
-        self._fed = None
         try:
             with trio.move_on_after(LINGER_S):
                 while self._h11.our_state is h11.DONE and self._h11.their_state is h11.SEND_BODY:
@@ -203,6 +226,7 @@ class Connection:
         except OSError:
             self._gone = True
             return False
+        self._renew_parser()
         return True
 
     # -- the exchange
@@ -250,6 +274,13 @@ class Connection:
             pass
         self._gone = True
         raise ClientGone
+
+    def watch(self, call: trio.CancelScope | None) -> None:
+        self._watched = call
+        if call is None:
+            self._watching.discard(self)
+        else:
+            self._watching.add(self)
 
     async def gone(self) -> None:
         while not self._gone:
@@ -309,9 +340,12 @@ class Connection:
         if self._unparsed is not None:
             self._unparsed = None
             return
-        ahead = self._h11.trailing_data[0]
-        if self._fed and not ahead:
+        if self._fed and not self._h11.trailing_data[0]:
             self._repeated = repeated_head(self._fed, self.head, self.body_bytes)
+        self._renew_parser()
+
+    def _renew_parser(self) -> None:
+        ahead = self._h11.trailing_data[0]
         self._h11, self._fed = _parser(), b""
         if ahead:
             self._feed(ahead)
@@ -387,12 +421,12 @@ class Connection:
 
     async def _wait_for_intake(self, *, is_leaving: bool) -> bool:
         """Idle no more: neither the time of an idle connection nor a stop ends it before it is answered."""
-        idle, self._idle = self._idle, None
-        assert idle is not None
-        idle.deadline = trio.current_time() + HEAD_S
-        waited = await self._intake.wait(is_leaving=is_leaving)
-        self._idle = idle
-        return waited
+        self.idle_since_s = inf
+        with trio.move_on_after(HEAD_S):
+            may_begin = await self._intake.wait(is_leaving=is_leaving)
+            self.idle_since_s = trio.current_time()
+            return may_begin
+        return False
 
     async def _linger(self) -> None:
         """Lets the last answer arrive: closing over unread bytes would make the kernel reset it away (RFC 9112 section 9.6)."""

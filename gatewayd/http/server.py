@@ -15,6 +15,7 @@ import trio
 from gatewayd import log, memory
 from gatewayd.http.connection import FULL, Connection, Handler
 from gatewayd.http.intake import Intake, IntakeStatistics
+from gatewayd.http.watch import Watch
 
 BACKLOG: Final = 1024
 CONNECTIONS: Final = 4096
@@ -43,6 +44,7 @@ class HttpServer:
         self._max: Final = connections_that_fit(max_connections)
         self._intake: Final = Intake()
         self._open: set[Connection] = set()
+        self._watch: Final = Watch(self._open)
         self._most_open = 0  # since the last crowd left
         self._accepted = 0
         self._refused = 0
@@ -64,8 +66,10 @@ class HttpServer:
         listeners = await open_listeners(host, port)
         try:
             bound: int = listeners[0].socket.getsockname()[1]
-            async with trio.open_nursery() as intake:
-                intake.start_soon(self._intake.run)
+            async with trio.open_nursery() as around:
+                around.start_soon(self._intake.run)
+                around.start_soon(self._watch.expire)
+                around.start_soon(self._watch.look)
                 async with trio.open_nursery() as connections:
                     async with trio.open_nursery() as accepting:
                         for listener in listeners:
@@ -78,7 +82,7 @@ class HttpServer:
                     connections.cancel_scope.deadline = trio.current_time() + self._grace_s
                     for connection in list(self._open):
                         connection.stop()
-                intake.cancel_scope.cancel()
+                around.cancel_scope.cancel()
         finally:
             for listener in listeners:
                 await trio.aclose_forcefully(listener)
@@ -105,7 +109,7 @@ class HttpServer:
             await _turn_away(stream)
             return
         try:
-            connection = Connection(self._handler, stream, self._intake)
+            connection = Connection(self._handler, stream, self._intake, self._watch)
         except OSError:  # gone before it was looked at
             await trio.aclose_forcefully(stream)
             return

@@ -4,6 +4,7 @@ Answers are plain JSON; a POST turns into an event stream only if progress is se
 deadlines and their crashes are the fence's, `http/server.py`; here a request is already parsed HTTP.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Final, final
 
 import msgspec
@@ -12,7 +13,7 @@ import trio
 from gatewayd.mcp import handshake, headers, messages, stateless
 from gatewayd.mcp.bodies import Bodies, Held
 from gatewayd.mcp.dispatch import RETRY_AFTER_S, Dispatch, DispatchStatistics
-from gatewayd.mcp.exchange import Disconnected, Exchange
+from gatewayd.mcp.exchange import Disconnected, Exchange, Head
 from gatewayd.mcp.messages import (
     HANDSHAKE_VERSIONS,
     HEADER_MISMATCH,
@@ -64,49 +65,67 @@ class McpHttp:
 
     async def __call__(self, exchange: Exchange) -> None:
         head = exchange.head
-        found, repeated = headers.read(head.headers)
+        asked = head.facts
+        if not isinstance(asked, _Asked):
+            asked = head.facts = self._asked(head)
         reply = Reply(exchange)
-        origin = found.get(b"origin")
-        if not self._callers.allows_host(found.get(b"host", b"")):
-            await reply.refuse(403, ProtocolError(INVALID_REQUEST, "this `Host` is not allowed (GATEWAY_ALLOWED_HOSTS)"))
-        elif origin is not None and not self._callers.allows_origin(origin):
-            await reply.refuse(403, ProtocolError(INVALID_REQUEST, "this `Origin` is not allowed (GATEWAY_ALLOWED_ORIGINS)"))
+        if asked.refusal is not None:
+            await asked.refusal(reply)
         elif head.method == "POST":
-            await self._post(_Asked(exchange, found, repeated), reply)
-        elif head.method not in ("GET", "DELETE"):
-            await reply.empty(405, (b"allow", b"GET, POST, DELETE"))
-        elif not _is_handshake(found):
-            await reply.empty(405, (b"allow", b"POST"))
+            await self._post(exchange, asked, reply)
         elif head.method == "GET":
-            await self._get(_Asked(exchange, found, repeated), reply)
+            await self._get(exchange, asked, reply)
         else:
-            await self._delete(found, repeated, reply)
+            await self._delete(asked, reply)
 
-    async def _post(self, asked: "_Asked", reply: Reply) -> None:
-        found = asked.found
-        if not headers.is_json(found.get(b"content-type", b"")):
-            await reply.refuse(415, ProtocolError(INVALID_REQUEST, "`Content-Type` must be application/json"))
-            return
-        accept = found.get(b"accept", b"")
-        if not (headers.accepts(accept, _JSON) and headers.accepts(accept, _EVENTS)):
-            text = "`Accept` must list application/json and text/event-stream"
-            await reply.refuse(406, ProtocolError(NOT_ACCEPTABLE, text))
-            return
+    def _asked(self, head: Head) -> "_Asked":
+        found, repeated = headers.read(head.headers)
+        return _Asked(
+            found=found,
+            repeated=repeated,
+            session_id=headers.session_id(found, repeated),
+            token_id=headers.token_id(found, repeated),
+            is_handshake=_is_handshake(found),
+            refusal=self._refusal(head.method, found),
+        )
+
+    def _refusal(self, method: str, found: headers.Found) -> "_Refusal | None":
+        """What a head alone is refused with: who asks, how, and for which media types."""
+        origin, accept = found.get(b"origin"), found.get(b"accept", b"")
+        if not self._callers.allows_host(found.get(b"host", b"")):
+            return _refused(403, INVALID_REQUEST, "this `Host` is not allowed (GATEWAY_ALLOWED_HOSTS)")
+        if origin is not None and not self._callers.allows_origin(origin):
+            return _refused(403, INVALID_REQUEST, "this `Origin` is not allowed (GATEWAY_ALLOWED_ORIGINS)")
+        if method == "POST":
+            if not headers.is_json(found.get(b"content-type", b"")):
+                return _refused(415, INVALID_REQUEST, "`Content-Type` must be application/json")
+            if not (headers.accepts(accept, _JSON) and headers.accepts(accept, _EVENTS)):
+                return _refused(406, NOT_ACCEPTABLE, "`Accept` must list application/json and text/event-stream")
+            return None
+        if method not in ("GET", "DELETE"):
+            return lambda reply: reply.empty(405, (b"allow", b"GET, POST, DELETE"))
+        if not _is_handshake(found):
+            return lambda reply: reply.empty(405, (b"allow", b"POST"))
+        if method == "GET" and not headers.accepts(accept, _EVENTS):
+            return _refused(406, NOT_ACCEPTABLE, "`Accept` must list text/event-stream")
+        return None
+
+    async def _post(self, exchange: Exchange, asked: "_Asked", reply: Reply) -> None:
         held = Held(self._bodies)
         try:
-            await self._message(asked, reply, held)
+            await self._message(exchange, asked, reply, held)
         finally:
             held.give_back()  # here, where nothing refers to the body any more
 
-    async def _message(self, asked: "_Asked", reply: Reply, held: Held) -> None:
+    async def _message(self, exchange: Exchange, asked: "_Asked", reply: Reply, held: Held) -> None:
         body = await reply.body(held)
         if body is None:
             return
         message = messages.parse(body)
         if isinstance(message, ProtocolError):
             await reply.refuse(400, message)
-        elif not _is_handshake(asked.found):
-            await self._stateless(message, asked, reply)
+        elif not asked.is_handshake:
+            await self._stateless(message, exchange, asked, reply)
         elif isinstance(message, Request) and stateless.is_stateless(message, body):
             await reply.refuse(
                 400,
@@ -117,7 +136,9 @@ class McpHttp:
 
     # -- stateless era
 
-    async def _stateless(self, message: Request | Notification | messages.Response, asked: "_Asked", reply: Reply) -> None:
+    async def _stateless(
+        self, message: Request | Notification | messages.Response, exchange: Exchange, asked: "_Asked", reply: Reply
+    ) -> None:
         if not isinstance(message, Request):
             await reply.empty(202)  # and dropped: an id chosen by a client must not cancel another's call
             return
@@ -131,7 +152,7 @@ class McpHttp:
         if refusal is not None:
             await reply.refuse(400, refusal)
             return
-        token_id = headers.token_id(asked.found, asked.repeated)
+        token_id = asked.token_id
         if params is None:
             answer = await stateless.answer(
                 self._dispatch, message, meta, None, token_id=token_id, caller=None, notify=reply.notify
@@ -140,15 +161,18 @@ class McpHttp:
             return
         # All that tells agents without sessions apart. None of it is proof, and behind a proxy the address is its own.
         name = None if isinstance(meta.client_info, msgspec.UnsetType) else meta.client_info.name
-        caller = ("stateless", asked.exchange.client, token_id, name)
+        caller = ("stateless", exchange.client, token_id, name)
         answered: stateless.Reply | None = None
         # Cancels the work, not the reply: a write that is cut off poisons its connection.
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_cancel_when_gone, asked.exchange, nursery.cancel_scope)
-            answered = await stateless.answer(
-                self._dispatch, message, meta, params, token_id=token_id, caller=caller, notify=reply.notify
-            )
-            nursery.cancel_scope.cancel()
+        call = trio.CancelScope()
+        exchange.watch(call)
+        try:
+            with call:
+                answered = await stateless.answer(
+                    self._dispatch, message, meta, params, token_id=token_id, caller=caller, notify=reply.notify
+                )
+        finally:
+            exchange.watch(None)
         if answered is not None:
             await reply.answer(answered.body, answered.status)
 
@@ -157,7 +181,7 @@ class McpHttp:
     async def _handshake(self, message: Request | Notification | messages.Response, asked: "_Asked", reply: Reply) -> None:
         now_s = trio.current_time()
         id_ = message.id if isinstance(message, Request) else None
-        session_id = headers.session_id(asked.found, asked.repeated)
+        session_id = asked.session_id
         session = None if session_id is None else self._sessions.find(session_id, now_s)
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(message, session, asked, reply)
@@ -184,7 +208,7 @@ class McpHttp:
         if self._draining:
             await self._refuse_session("the gateway is stopping", request, reply)
             return
-        opened = handshake.initialize(self._dispatch, request, headers.token_id(asked.found, asked.repeated))
+        opened = handshake.initialize(self._dispatch, request, asked.token_id)
         if isinstance(opened, ProtocolError):
             await reply.refuse(200, opened)
             return
@@ -200,29 +224,25 @@ class McpHttp:
         error = ProtocolError(TOO_BUSY, f"{why}; try again later", request.id, data)
         await reply.refuse(503, error, RETRY_AFTER)
 
-    async def _named_session(self, found: headers.Found, repeated: frozenset[bytes], reply: Reply) -> Session | None:
-        session_id = headers.session_id(found, repeated)
-        if session_id is None:
+    async def _named_session(self, asked: "_Asked", reply: Reply) -> Session | None:
+        if asked.session_id is None:
             await reply.refuse(400, ProtocolError(SESSION_MISSING, "no `Mcp-Session-Id`"))
             return None
-        session = self._sessions.find(session_id, trio.current_time())
+        session = self._sessions.find(asked.session_id, trio.current_time())
         if session is None:
             await reply.refuse(404, ProtocolError(SESSION_UNKNOWN, "unknown or ended session; send `initialize` again"))
         return session
 
-    async def _delete(self, found: headers.Found, repeated: frozenset[bytes], reply: Reply) -> None:
-        session = await self._named_session(found, repeated, reply)
+    async def _delete(self, asked: "_Asked", reply: Reply) -> None:
+        session = await self._named_session(asked, reply)
         if session is not None:
             self._sessions.end(session)
             await reply.empty(200)
 
-    async def _get(self, asked: "_Asked", reply: Reply) -> None:
+    async def _get(self, exchange: Exchange, asked: "_Asked", reply: Reply) -> None:
         """An event stream that carries keep-alive comments only: the server has nothing to say unasked. 405 would do for the
         protocol, but clients of 2025 open this right after `initialize`, and some log a refusal as a failure."""
-        if not headers.accepts(asked.found.get(b"accept", b""), _EVENTS):
-            await reply.refuse(406, ProtocolError(NOT_ACCEPTABLE, "`Accept` must list text/event-stream"))
-            return
-        session = await self._named_session(asked.found, asked.repeated, reply)
+        session = await self._named_session(asked, reply)
         if session is None:
             return
         if self._draining:
@@ -235,7 +255,7 @@ class McpHttp:
         try:
             with mine:
                 await reply.open_stream()
-                await _keep_alive(asked.exchange, reply)
+                await _keep_alive(exchange, reply)
                 return  # the client is gone
             await reply.close_stream()
         finally:
@@ -245,20 +265,27 @@ class McpHttp:
                 self._sessions.touch(session, trio.current_time())
 
 
+_Refusal = Callable[[Reply], Awaitable[None]]
+
+
 class _Asked(msgspec.Struct, frozen=True, gc=False):
-    exchange: Exchange
+    """What follows from a request's head alone; found once for all requests that repeat it."""
+
     found: headers.Found
     repeated: frozenset[bytes]
+    session_id: str | None
+    token_id: str | None
+    is_handshake: bool
+    refusal: _Refusal | None
+
+
+def _refused(status: int, code: int, text: str) -> _Refusal:
+    return lambda reply: reply.refuse(status, ProtocolError(code, text))
 
 
 def _is_handshake(found: headers.Found) -> bool:
     version = found.get(b"mcp-protocol-version")
     return version is None or version in _HANDSHAKE_VERSIONS
-
-
-async def _cancel_when_gone(exchange: Exchange, scope: trio.CancelScope) -> None:
-    await exchange.gone()
-    scope.cancel()
 
 
 async def _keep_alive(exchange: Exchange, reply: Reply) -> None:

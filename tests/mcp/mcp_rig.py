@@ -126,6 +126,9 @@ class MemoryExchange:
     async def gone(self) -> None:
         await self.left.wait()
 
+    def watch(self, call: trio.CancelScope | None) -> None:
+        pass
+
     async def answer(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
         await self.start(status, [(b"content-type", b"application/json"), *headers] if body else headers)
         await self.end(body)
