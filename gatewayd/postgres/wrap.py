@@ -60,7 +60,7 @@ def wrap_query(statement: Statement, limits: Limits, names: Sequence[str] | None
     """For form `query`. `names` rename the output columns. Raises NotWrapped."""
     own, offset = own_text(statement)
     head = f"COPY ({_limited(limits, uncounted, counts=False)}({_row(uncounted)}(\n"
-    text = f"{head}{own}\n) AS q{_column_list(names)} LIMIT {limits.max_rows + 1}) AS r) AS w){_TAIL}"
+    text = f"{head}{own}\n) AS q{_column_list(names)} LIMIT {limits.max_rows + 1}) AS r){_TAIL}"
     # Blanks in place of the head give both trees the same positions, so that equal trees are equal texts.
     tree = _json(" " * len(head.encode()) + own)  # positions are bytes, and a masked column may have any name
     start, end = tree.find('"stmt":') + len('"stmt":'), tree.rfind(',"stmt_location":')
@@ -81,7 +81,7 @@ def wrap_returning(statement: Statement, limits: Limits, names: Sequence[str] | 
     has_with = "withClause" in next(iter(original.values()))
     main = _main_keyword(own) if has_with else 0
     opening = f"{', ' if has_with else 'WITH '}{name}{_column_list(names)} AS (\n"
-    ending = f"\n) {_limited(limits, uncounted, counts=True)}({_row(uncounted)}{name} AS q) AS r) AS w){_TAIL}"
+    ending = f"\n) {_limited(limits, uncounted, counts=True)}({_row(uncounted)}{name} AS q) AS r){_TAIL}"
     text = f"COPY ({own[:main]}{opening}{own[main:]}{ending}"
 
     kind, node = next(iter(original.items()))
@@ -105,7 +105,7 @@ def wrap_below_with(statement: Statement, limits: Limits, names: Sequence[str] |
     data = own.encode()
     start, end = (len(data[: byte - statement.text_start].decode()) for byte in statement.splice)
     opening = f"{_limited(limits, uncounted, counts=False)}({_row(uncounted)}(\n"
-    ending = f"\n) AS q{_column_list(names)} LIMIT {limits.max_rows + 1}) AS r) AS w){_TAIL}"
+    ending = f"\n) AS q{_column_list(names)} LIMIT {limits.max_rows + 1}) AS r){_TAIL}"
     if own[end:].strip():
         raise NotWrapped
     text = f"COPY ({own[:start]}{opening}{own[start:end]}{ending}"
@@ -114,7 +114,7 @@ def wrap_below_with(statement: Statement, limits: Limits, names: Sequence[str] |
     before = node.pop("withClause")
     wrapped = _copied_query(text)
     inner = wrapped
-    for _ in range(3):
+    for _ in range(2):
         inner = inner["fromClause"][0]["RangeSubselect"]["subquery"]["SelectStmt"]
     if not (_equal(wrapped["withClause"], before) and _equal(inner, node)):
         raise NotWrapped
@@ -140,12 +140,9 @@ def _row(uncounted: Sequence[str]) -> str:
 def _limited(limits: Limits, uncounted: Sequence[str], *, counts: bool) -> str:
     """The outer half of the wrapper: rows past `max_bytes` become NULL; with `counts`, those past `max_rows` too."""
     running = "OVER (ROWS UNBOUNDED PRECEDING)"
-    also, number = (f" AND n <= {limits.max_rows}", f", pg_catalog.count(*) {running} AS n") if counts else ("", "")
     counted = "pg_catalog.octet_length(j)" + (" OPERATOR(pg_catalog.-) m" if uncounted else "")
-    return (
-        f"SELECT CASE WHEN t <= {limits.max_bytes}{also} THEN j END FROM "
-        f"(SELECT j, pg_catalog.sum({counted}) {running} AS t{number} FROM "
-    )
+    also = f" AND pg_catalog.count(*) {running} <= {limits.max_rows}" if counts else ""
+    return f"SELECT CASE WHEN pg_catalog.sum({counted}) {running} <= {limits.max_bytes}{also} THEN j END FROM "
 
 
 def _column_list(names: Sequence[str] | None) -> str:
@@ -169,7 +166,7 @@ def _json(sql: str) -> str:
 @lru_cache(maxsize=64)
 def _head_json(head: str) -> str:
     """What the parser prints for `head` up to the place of the statement."""
-    probe = _json(f"{head}VALUES (1)\n) AS q) AS r) AS w){_TAIL}")
+    probe = _json(f"{head}VALUES (1)\n) AS q) AS r){_TAIL}")
     return probe[: probe.index('{"SelectStmt":{"valuesLists"')]
 
 
