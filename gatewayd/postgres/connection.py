@@ -6,7 +6,7 @@ server confirmed it. Errors leave as asyncpg raises them; `failure.py` names the
 """
 
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple, TypeVar
 
 import trio
@@ -16,12 +16,10 @@ from asyncpg.exceptions import ConnectionDoesNotExistError, PostgresError, Query
 from asyncpg.protocol import Record
 
 from gatewayd.policy.model import Limits
-from gatewayd.postgres.copying import CopyAnswer, simple_query
 from gatewayd.postgres.crossing import Crossing
 from gatewayd.postgres.failure import CANCELLED, CONNECTION_FAILED, FAILURES, failed, not_connected
 from gatewayd.postgres.pins import IN_FORCE, UNDER_A_POOLER, at_startup, not_in_force, set_local, set_session
 from gatewayd.postgres.result import ExecutionFailed
-from gatewayd.postgres.rows import CopyRows
 
 CONNECT_S: Final = 10.0
 GRACE_S: Final = 5.0
@@ -51,8 +49,6 @@ class Connection:
         self._opened_at = trio.current_time()
         self.leads_to_standby = False
         """Set by a write that could not begin, or met a server that is read-only as a whole: a primary that is one no more."""
-        self._in_transaction: bool | None = None
-        """As the last COPY left the session, of which asyncpg knows nothing; None after all else."""
 
     async def fetch(self, sql: str, *args: object) -> list[Any]:
         """Rows of one statement as asyncpg Records. Raises ExecutionFailed."""
@@ -67,32 +63,18 @@ class Connection:
         tag: str = await self.run(self._session.execute(sql))
         return tag
 
-    async def copy(self, sql: str, rows: CopyRows) -> str:
-        """Run `COPY … TO STDOUT (FORMAT binary)` into `rows`; gives the last command tag. Raises what asyncpg raises.
+    async def copy(self, sql: str, sink: Callable[[bytes], None]) -> str:
+        """Run `COPY … TO STDOUT` and hand what arrives to `sink`; gives the command tag. Raises what asyncpg raises.
 
-        `sql` may hold further statements around the COPY, as PostgreSQL's simple query protocol allows.
+        `sql` may hold further statements around the COPY, as PostgreSQL's simple query protocol allows. What `copy_from_query`
+        would do around the same call (composing the text, opening files) is not needed.
         """
-        transport = self._crossing.transport
-        assert transport is not None, "connected"
-        answer = CopyAnswer(rows, self._protocol.data_received)
 
-        async def arrive() -> None:
-            while not answer.is_complete:
-                if transport.is_closing():
-                    self._crossing.turn()  # asyncpg learns of it too
-                    raise ConnectionDoesNotExistError("connection was closed in the middle of operation") from answer.error
-                await transport.receive()
-            if answer.error is not None:
-                raise answer.error
+        async def take(data: bytes) -> None:
+            sink(data)
 
-        transport.divert(answer.feed)
-        try:
-            transport.write(simple_query(sql))
-            await self._within_bounds(arrive(), arrive)
-        finally:
-            transport.divert(None)
-            self._in_transaction = answer.in_transaction
-        return answer.tag
+        tag: str = await self.run(self._protocol.copy_out(sql, take, None))
+        return tag
 
     async def fetch_tagged(self, sql: str, *args: object) -> tuple[list[Any], str]:
         """Rows and command tag of exactly one statement (a second one in the text is an error of the server's)."""
@@ -135,7 +117,7 @@ class Connection:
 
     async def rollback(self) -> None:
         """End the open transaction, if there is one; the session is discarded when that fails."""
-        if self._usable and self.is_in_transaction:
+        if self._usable and self._protocol.is_in_transaction():
             try:
                 await self.execute("ROLLBACK")
             except (*FAILURES, ExecutionFailed):
@@ -152,19 +134,14 @@ class Connection:
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Cross over for one statement. Raises ExecutionFailed 57014 when the server stays silent past its own timeout."""
-        self._in_transaction = None
-        return await self._within_bounds(self._crossing.run(coroutine), self._crossing.resume)
-
-    async def _within_bounds(self, ending: Awaitable[T], go_on: Callable[[], Awaitable[object]]) -> T:
-        """Wait for the end of a statement; when that is cancelled, `go_on` waits on until the server has confirmed it."""
         limits = self.limits
         silence_s = limits.statement_timeout_ms / 1000 + GRACE_S if limits.statement_timeout_ms else float("inf")
         with trio.move_on_after(silence_s):
             try:
-                return await ending
+                return await self._crossing.run(coroutine)
             except trio.Cancelled:
                 with trio.CancelScope(shield=True):
-                    await self._cancel_statement(go_on)
+                    await self._cancel_statement()
                 raise
             except BaseException as error:
                 if isinstance(error, ConnectionDoesNotExistError) or not isinstance(error, PostgresError):
@@ -186,8 +163,7 @@ class Connection:
     @property
     def is_in_transaction(self) -> bool:
         """Also true of a transaction that has failed."""
-        known = self._in_transaction
-        return bool(self._protocol.is_in_transaction()) if known is None else known
+        return bool(self._protocol.is_in_transaction())
 
     @property
     def is_ready(self) -> bool:
@@ -197,7 +173,12 @@ class Connection:
     @property
     def is_clean(self) -> bool:
         """As `is_ready`, without asking the socket."""
-        return self._usable and self._crossing.failure is None and not self._session.is_closed() and not self.is_in_transaction
+        return (
+            self._usable
+            and self._crossing.failure is None
+            and not self._session.is_closed()
+            and not self._protocol.is_in_transaction()
+        )
 
     @property
     def age_s(self) -> float:
@@ -212,7 +193,7 @@ class Connection:
         self._usable = False
         self._session.terminate()
 
-    async def _cancel_statement(self, go_on: Callable[[], Awaitable[object]]) -> None:
+    async def _cancel_statement(self) -> None:
         """Make PostgreSQL stop working on the running statement; bounded by GRACE_S.
 
         A CancelRequest that arrives late would hit the session's next statement, so the session lives on only if the statement
@@ -222,7 +203,7 @@ class Connection:
         with trio.move_on_after(GRACE_S):
             await self._request_cancel()
             try:
-                await go_on()
+                await self._crossing.resume()
             except QueryCanceledError:
                 confirmed = True
             except FAILURES:

@@ -45,29 +45,28 @@ class Crossing:
     async def resume(self) -> Any:
         """Wait on for the coroutine of the last `run`, and give its result or raise its error."""
         task = self._task
-        self.turn()
+        self._turn()
         while not task.done():
             if self._asked:
                 await self._do_asked()
             else:
                 assert self.transport is not None, "the coroutine waits for something that is neither socket nor Trio"
                 await self.transport.receive()
-            self.turn()
+            self._turn()
         return task.result()
 
     def abandon(self) -> None:
         """Close the socket and end the coroutine of the last `run` where it stands."""
         if self.transport is not None:
             self.transport.abort()
-        self.turn()
+        self._turn()
         while not self._task.done():
             self._task.cancel()
-            self.turn()
+            self._turn()
         if not self._task.cancelled():
             self._task.exception()  # looked at, so that asyncio does not complain about it
 
-    def turn(self) -> None:
-        """Run the callbacks that are due."""
+    def _turn(self) -> None:
         ready = self._ready
         if not ready:
             return

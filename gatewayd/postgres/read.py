@@ -47,7 +47,7 @@ async def read(
         sent = sent.behind(connection.begin_text("READ ONLY") + order, "; ROLLBACK" if undone else "; COMMIT")
     rows = CopyRows(limits.max_rows, limits.max_bytes, mask_of(masking))
     try:
-        await connection.copy(sent.text, rows)
+        await connection.copy(sent.text, rows.feed)
     except FAILURES as error:
         await connection.rollback()
         raise failed(error, sent.position) from error

@@ -34,18 +34,9 @@ class CopyRows:
         self._rest = b""
         self._is_begun = False
 
-    @property
-    def is_between_rows(self) -> bool:
-        """Whether the next byte of the stream begins a row, or ends the stream."""
-        return self._is_begun and not self._rest
-
-    def keep(self, rows: list[bytes], size: int) -> None:
-        """Take rows that somebody else has cut out of the stream where `is_between_rows`; `size` is their bytes in all."""
-        self._keep(cast(list[bytes | None], rows), size, is_whole=True)
-
     def feed(self, chunk: bytes | bytearray) -> None:
         """Raises ValueError when it is no such COPY stream."""
-        data = self._rest + bytes(chunk)  # rows are kept, and must not change
+        data = self._rest + bytes(chunk)  # asyncpg gives a bytearray now and then, and rows are kept
         at = 0
         if not self._is_begun:
             if len(data) < _HEADER_BYTES:
@@ -73,12 +64,13 @@ class CopyRows:
                 break
             take(data[start:after])
             at = after
-        self._keep(found, at - begun - _TUPLE_BYTES * len(found), is_whole=is_whole)
+        self._keep(found, at - begun, is_whole=is_whole)
         self._rest = data[at:] if at < end and data[at:] != _END else b""
 
     def _keep(self, found: list[bytes | None], size: int, *, is_whole: bool) -> None:
-        """`size` is their bytes in all; `is_whole` when no NULL is among them."""
+        """`size` is how many bytes of the stream they took; `is_whole` when no NULL is among them."""
         self.count += len(found)
+        size -= _TUPLE_BYTES * len(found)
         if is_whole and self._mask is None and len(found) <= self._rows_left and size <= self._bytes_left:
             self.rows += cast(list[bytes], found)
             self._rows_left -= len(found)

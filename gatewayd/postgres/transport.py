@@ -24,7 +24,6 @@ class Transport(asyncio.Transport):
         self._socket = sock
         self._call_soon = call_soon
         self._protocol: Any = None
-        self._deliver: Callable[[bytes], object]
         self._unsent = bytearray()
         self._closed = False
         self._tls: ssl.SSLObject | None = None
@@ -66,7 +65,6 @@ class Transport(asyncio.Transport):
 
     def set_protocol(self, protocol: Any) -> None:
         self._protocol = protocol
-        self._deliver = protocol.data_received
 
     def get_protocol(self) -> Any:
         return self._protocol
@@ -79,12 +77,8 @@ class Transport(asyncio.Transport):
 
     # what the Trio task calls
 
-    def divert(self, deliver: Callable[[bytes], object] | None) -> None:
-        """Hand what arrives to `deliver`, or with None to the protocol again. A loss is always told to the protocol."""
-        self._deliver = deliver or self._protocol.data_received
-
     async def receive(self) -> None:
-        """Send what is unsent, then wait for the next bytes and hand them on. A loss is told to the protocol."""
+        """Send what is unsent, then wait for the next bytes and hand them to the protocol. A loss is told to the protocol."""
         try:
             while self._unsent:
                 await trio.lowlevel.wait_writable(self._socket)
@@ -103,7 +97,7 @@ class Transport(asyncio.Transport):
         if not data:
             self._lose(None)
         elif self._tls is None:
-            self._deliver(data)
+            self._protocol.data_received(data)
         else:
             self._receive_tls(data)
 
@@ -160,7 +154,7 @@ class Transport(asyncio.Transport):
                     if not clear:
                         self._lose(None)
                         return
-                    self._deliver(clear)
+                    self._protocol.data_received(clear)
             except ssl.SSLWantReadError:
                 raise
             except ssl.SSLError as error:

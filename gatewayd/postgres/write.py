@@ -99,7 +99,7 @@ async def _without_rows(connection: Connection, sent: Sent, parameters: Sequence
 async def _with_rows(connection: Connection, sent: Sent, limits: Limits, masking: PostExec | None, *, affects: bool) -> Result:
     rows = CopyRows(limits.max_rows, limits.max_bytes, mask_of(masking))
     try:
-        tag = await connection.copy(sent.text, rows)
+        tag = await connection.copy(sent.text, rows.feed)
     except FAILURES as error:
         raise failed(error, sent.position) from error
     if rows.withheld is not None:  # before COMMIT: a write is never made and then said to be refused
