@@ -17,12 +17,10 @@ from gatewayd.postgres.pins import PINNED, UNDER_A_POOLER, timeouts
 from gatewayd.postgres.result import ExecutionFailed
 from tests.cli.gatewayd_process import Running
 from tests.conftest import PASSWORD, Postgres, StartPostgres, reserved_port
-from tests.daemon.daemon_rig import SHOP, Agent, chains, gatewayd, kinds, running_there, until
+from tests.daemon.daemon_rig import PATIENCE_S, PATIENT, SHOP, Agent, chains, gatewayd, kinds, running_there, until
 from tests.faults.ways import Way, descriptors, frozen, pgbouncer
 
-POLICY = (
-    "table_access: {default: read, tables: {written: read_write}}\nlimits: {statement_timeout_ms: 60000, lock_timeout_ms: 60000}"
-)
+POLICY = "table_access: {default: read, tables: {written: read_write}}\n" + PATIENT
 ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b"
 POOL = 10
 FINISHED = {"ATTEMPTED ALLOW EXECUTED", "ATTEMPTED ALLOW FAILED"}
@@ -76,12 +74,13 @@ async def until_done(agent: Agent, sql: str) -> None:
 
 
 async def is_alive(port: int) -> bool:
-    async with httpx.AsyncClient(timeout=30) as http:
+    async with httpx.AsyncClient(timeout=PATIENCE_S) as http:
         return bool((await http.get(f"http://127.0.0.1:{port}/health")).json() == {"ok": True})
 
 
 async def told(running: Running, line: str) -> None:
-    await trio.to_thread.run_sync(running.wait_for, f'"{line}"')
+    if line not in running.text:  # it may have come before the line that says it serves
+        await trio.to_thread.run_sync(running.wait_for, f'"{line}"')
 
 
 async def stopped(running: Running) -> None:
@@ -95,9 +94,9 @@ async def test_a_failover_first_to_a_standby_then_to_a_primary(
     former, promoted = start_postgres(), start_postgres()
     dsn = former.create_database(SHOP + "CREATE FUNCTION nap() RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(600)';", tcp=True)
     promoted.create_database(SHOP)
-    policy = POLICY + '\nfunctions: {allow: ["public.nap"]}'
+    policy = POLICY + 'functions: {allow: ["public.nap"]}'
     way = Way(former)
-    with trio.fail_after(100):
+    with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as nursery:
             await nursery.start(way.run)
             # Its password is of the cluster, and both clusters have the same.
@@ -139,7 +138,7 @@ async def test_a_server_of_which_every_process_is_stopped(
     ill, well = own_postgres.create_database(SHOP), postgres.create_database(SHOP)
     limits = "limits: {statement_timeout_ms: 500, lock_timeout_ms: 500}"
     policy = f'databases: [{{name: ill, url: "${{ILL}}", {limits}}}, {{name: well, url: "${{WELL}}"}}]'
-    with trio.fail_after(100 + seconds), gatewayd("", tmp_path, free_port, policy, ILL=ill, WELL=well) as running:
+    with trio.fail_after(PATIENCE_S + seconds), gatewayd("", tmp_path, free_port, policy, ILL=ill, WELL=well) as running:
         async with Agent(free_port) as agent:
             for name in ("ill", "well"):
                 answers = await at_once(free_port, *[asks("SELECT 1", database=name)] * 4)
@@ -180,7 +179,7 @@ async def test_a_server_of_which_every_process_is_stopped(
 async def test_each_session_is_terminated_at_rest_and_at_work(own_postgres: Postgres, tmp_path: Path, free_port: int) -> None:
     dsn = own_postgres.create_database(SHOP)
     name = [asks("SELECT name FROM customers WHERE id = 7")] * POOL
-    with trio.fail_after(100), gatewayd(dsn, tmp_path, free_port, POLICY) as running:
+    with trio.fail_after(PATIENCE_S), gatewayd(dsn, tmp_path, free_port, POLICY) as running:
         await at_once(free_port, *name)
         before = descriptors(running.process.pid)
         for _ in range(3):  # at rest: nobody notices
@@ -221,7 +220,7 @@ async def test_no_connection_is_left_on_the_server(start_postgres: StartPostgres
     server = start_postgres(settings={"max_connections": "9", "max_wal_senders": "0"})  # three are for superusers alone
     server.execute(f"CREATE ROLE agent LOGIN PASSWORD '{PASSWORD}'")
     dsn = server.create_database(SHOP + "GRANT ALL ON written TO agent", user="agent", password=PASSWORD)
-    with trio.fail_after(100):
+    with trio.fail_after(PATIENCE_S):
         hogs = [await connect(dsn, Limits()) for _ in range(6)]
         with pytest.raises(ExecutionFailed):
             await connect(dsn, Limits())
@@ -297,7 +296,7 @@ async def test_packets_delayed_and_cut(calls: int, faults: float, own_postgres: 
     dsn = own_postgres.create_database(SHOP, tcp=True)
     way = Way(own_postgres, seed=calls, faults=faults)
     load = Load(free_port)
-    with trio.fail_after(100 + calls):
+    with trio.fail_after(PATIENCE_S + calls):
         async with trio.open_nursery() as nursery:
             await nursery.start(way.run)
             with gatewayd(way.dsn(dsn), tmp_path, free_port, POLICY) as running:
@@ -341,14 +340,14 @@ async def test_behind_pgbouncer_in_transaction_mode(
     )
     dsn = own_postgres.create_database(SHOP, tcp=True)
     load = Load(free_port)
-    with trio.fail_after(100), reserved_port() as port, pgbouncer(own_postgres, bouncer_folder, port, *settings):
+    with trio.fail_after(PATIENCE_S), reserved_port() as port, pgbouncer(own_postgres, bouncer_folder, port, *settings):
         by_pgbouncer = dsn.replace(f":{own_postgres.port}/", f":{port}/")
         with gatewayd(by_pgbouncer, tmp_path, free_port, POLICY) as running:
             async with Agent(free_port) as agent:
                 await until_done(agent, "SELECT 1")
                 answers = await at_once(free_port, *[asks(PINS)] * 6)
                 assert [answer.get("rows") for answer in answers] == [[{"p": "public, pg_temp", "r": "on", "i": "P1D"}]] * 6
-                assert (await agent.query("SHOW statement_timeout"))["rows"] == [{"statement_timeout": "1min"}]
+                assert (await agent.query("SHOW statement_timeout"))["rows"] == [{"statement_timeout": f"{PATIENCE_S // 60}min"}]
                 assert {table["name"] for table in (await agent.call("list_tables"))["tables"]} >= {"orders", "written"}
                 assert failed(await agent.query("SELECT 1 / (id - id) FROM orders"), "22012")
                 await load.run(8, 12)

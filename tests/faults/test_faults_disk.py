@@ -18,13 +18,11 @@ from gatewayd.policy.model import Limits
 from gatewayd.postgres.connection import connect
 from tests.cli.gatewayd_process import Running, run
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import SHOP, Agent, chains, gatewayd, kinds, running_there, until, variables
+from tests.daemon.daemon_rig import PATIENCE_S, PATIENT, SHOP, Agent, chains, gatewayd, kinds, running_there, until, variables
 from tests.daemon.operators_rig import BEARER, TOKEN
 from tests.faults.disks import SlowDisk, full, no_file_grows, read_only, small_disk
 
-POLICY = (
-    "table_access: {default: read, tables: {written: read_write}}\nlimits: {lock_timeout_ms: 60000, statement_timeout_ms: 60000}"
-)
+POLICY = "table_access: {default: read, tables: {written: read_write}}\n" + PATIENT
 PADDING = " -- " + "x" * 65536  # a row so long that no page which lies there already takes it
 
 
@@ -59,7 +57,7 @@ class Daemon:
 
     async def is_available(self) -> bool:
         """What Prometheus is told; /health goes on saying that the process serves."""
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.port}", timeout=60, headers=BEARER) as http:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.port}", timeout=PATIENCE_S, headers=BEARER) as http:
             assert (await http.get("/health")).json() == {"ok": True}
             metrics = (await http.get("/metrics")).text
         return "gatewayd_audit_available 1.0" in metrics
@@ -71,7 +69,7 @@ class Daemon:
 @asynccontextmanager
 async def daemon(postgres: Postgres, folder: Path, port: int, **more: str) -> AsyncIterator[Daemon]:
     dsn = postgres.create_database(SHOP)
-    with trio.fail_after(100), gatewayd(dsn, folder, port, POLICY, INDEXER_TOKEN=TOKEN, **more) as running:
+    with trio.fail_after(PATIENCE_S), gatewayd(dsn, folder, port, POLICY, INDEXER_TOKEN=TOKEN, **more) as running:
         async with Agent(port) as agent:
             yield Daemon(postgres, dsn, folder, port, running, agent)
         assert await trio.to_thread.run_sync(running.stop) == 0
