@@ -2,6 +2,7 @@
 
 from random import Random
 
+import msgspec
 import pytest
 import trio
 from hypothesis import given, settings
@@ -17,11 +18,13 @@ from tests.properties.statements import generate
 from tests.properties.world import Servers, World, connected
 
 BATCH = 40
+LIMITS = msgspec.structs.replace(HIDING.limits, statement_timeout_ms=60_000, lock_timeout_ms=60_000)
+"""No statement here runs for long; on a busy machine one that is cut off would not count as answered."""
 
 
 async def _examined(pair: Servers, policy: str, seeds: range, counts: Counts) -> list[Finding]:
     findings = []
-    async with connected(pair, HIDING.limits) as world:
+    async with connected(pair, LIMITS) as world:
         for start in seeds[::BATCH]:
             chances = [Random(seed) for seed in range(start, start + BATCH)]
             batch = [(generate(chance, chance, world.model, 4), policy) for chance in chances]
@@ -40,7 +43,7 @@ async def test_generated_statements_hold_to_the_properties(pair: Servers, policy
 @given(shape=st.randoms(use_true_random=False), policy=st.sampled_from(sorted(HIDING_SOMETHING)))
 def test_statements_that_hypothesis_draws_hold_to_them(pair: Servers, shape: Random, policy: str) -> None:
     async def examined() -> list[Finding]:
-        async with connected(pair, HIDING.limits) as world:
+        async with connected(pair, LIMITS) as world:
             return await examine(world, generate(shape, Random(1), world.model), policy)
 
     assert trio.run(examined) == []
@@ -75,7 +78,7 @@ def _lets_reads_through(sql: str, policy: str, world: World) -> Decision:
     ],
 )
 async def test_a_gateway_that_lets_reads_through_is_noticed(pair: Servers, sql: str, kinds: set[str]) -> None:
-    async with connected(pair, HIDING.limits) as world:
+    async with connected(pair, LIMITS) as world:
         assert {each.kind for each in await examine(world, sql, "hiding")} == set()
         assert {each.kind for each in await examine(world, sql, "hiding", decide=_lets_reads_through)} >= kinds
         world.one.renew()
@@ -83,7 +86,7 @@ async def test_a_gateway_that_lets_reads_through_is_noticed(pair: Servers, sql: 
 
 
 async def test_a_counterexample_is_made_small(pair: Servers) -> None:
-    async with connected(pair, HIDING.limits) as world:
+    async with connected(pair, LIMITS) as world:
 
         async def fails(sql: str) -> bool:
             return any(each.kind == "interference" for each in await examine(world, sql, "hiding", decide=_lets_reads_through))
