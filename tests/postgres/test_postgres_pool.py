@@ -106,7 +106,8 @@ async def test_an_idle_session_that_died_is_replaced(postgres: Any) -> None:
 )
 async def test_a_session_killed_at_work_is_08006(postgres: Any, sql: str) -> None:
     dsn = postgres.create_database("CREATE TABLE t (id int); INSERT INTO t VALUES (1)")
-    find = "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%to be kille_%' AND pid <> pg_backend_pid()"
+    # Asleep, not merely active: a session that dies between preparing and running is lost without the server's words.
+    find = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%to be kille_%'"
     async with asking(dsn) as ask, trio.open_nursery() as nursery:
 
         async def call() -> None:
@@ -127,7 +128,7 @@ async def test_a_connection_lost_during_commit_has_an_unknown_outcome(postgres: 
         CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NULL; END';
         CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow();
     """)
-    find = "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query = 'COMMIT'"
+    find = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query = 'COMMIT'"
     async with asking(dsn) as ask, trio.open_nursery() as nursery:
 
         async def call() -> None:
