@@ -1,6 +1,26 @@
 """Memory handed back to the system after a flood: left to themselves, Python and glibc keep what the flood once needed."""
 
 import gc
+from typing import Final, final
+
+_WORTH_BYTES: Final = 4 * 1024 * 1024  # below it trimming costs more than it gives
+
+
+@final
+class Tide:
+    """How much was held at once since nothing was."""
+
+    def __init__(self) -> None:
+        self._most = 0
+
+    def rises(self, held: int) -> None:
+        self._most = max(self._most, held)
+
+    def ebbs(self) -> None:
+        """Nothing is held or referred to any more."""
+        if self._most >= _WORTH_BYTES:
+            trim()
+        self._most = 0
 
 
 def trim() -> None:

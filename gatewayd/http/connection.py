@@ -16,6 +16,7 @@ import trio
 from gatewayd import log
 from gatewayd.http.intake import Intake
 from gatewayd.http.repeated import RepeatedHead, repeated_head
+from gatewayd.http.unsent import Unsent
 from gatewayd.mcp.exchange import BodyTooLarge, BodyTooSlow, BodyUnwelcome, Head, Header
 
 KEEP_ALIVE_S: Final = 75.0
@@ -50,7 +51,7 @@ class ClientGone(ConnectionError):
 class Connection:
     """Serves one socket until it ends, one exchange after the other: to the handler it is the `Exchange` in progress."""
 
-    def __init__(self, handler: Handler, stream: trio.SocketStream, intake: Intake, watching: Watching) -> None:
+    def __init__(self, handler: Handler, stream: trio.SocketStream, intake: Intake, watching: Watching, unsent: Unsent) -> None:
         self.peer: Final = _address(stream.socket.getpeername())
         self.local: Final = _address(stream.socket.getsockname())
         self.client: Final = self.peer[0] if self.peer else ""
@@ -60,6 +61,7 @@ class Connection:
         self._handler: Final = handler
         self._stream: Final = stream
         self._intake: Final = intake
+        self._unsent: Final = unsent
         self._fd: Final = stream.socket.fileno()
         self._h11 = _parser()
         self._fed: bytes | None = b""
@@ -381,18 +383,21 @@ class Connection:
             try:
                 left = left[os.write(self._fd, left) :]
             except BlockingIOError:
-                await self._room()
+                await self._room(len(data))
             except OSError as error:
                 self._gone = True
                 raise ClientGone from error
 
-    async def _room(self) -> None:
+    async def _room(self, held: int) -> None:
         ready = False
+        wait = trio.CancelScope(deadline=trio.current_time() + SEND_S)
+        self._unsent.begin(wait, held)
         try:
-            with trio.move_on_after(SEND_S):
+            with wait:
                 await trio.lowlevel.wait_writable(self._fd)
                 ready = True
         finally:
+            self._unsent.end(wait)
             if not ready:
                 self._gone = True
         if not ready:

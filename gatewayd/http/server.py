@@ -15,6 +15,7 @@ import trio
 from gatewayd import log, memory
 from gatewayd.http.connection import FULL, Connection, Handler
 from gatewayd.http.intake import Intake, IntakeStatistics
+from gatewayd.http.unsent import Unsent
 from gatewayd.http.watch import Watch
 
 BACKLOG: Final = 1024
@@ -43,6 +44,7 @@ class HttpServer:
         self._grace_s: Final = grace_s
         self._max: Final = connections_that_fit(max_connections)
         self._intake: Final = Intake()
+        self._unsent: Final = Unsent()
         self._open: set[Connection] = set()
         self._watch: Final = Watch(self._open)
         self._most_open = 0  # since the last crowd left
@@ -109,7 +111,7 @@ class HttpServer:
             await _turn_away(stream)
             return
         try:
-            connection = Connection(self._handler, stream, self._intake, self._watch)
+            connection = Connection(self._handler, stream, self._intake, self._watch, self._unsent)
         except OSError:  # gone before it was looked at
             await trio.aclose_forcefully(stream)
             return
@@ -122,6 +124,8 @@ class HttpServer:
             log.error(log.CONNECTION_FAILED, error_class=type(bugs.exceptions[0]).__name__)
         finally:
             self._open.discard(connection)
+            del connection
+            self._unsent.connection_ended()
             if self._most_open >= _CROWD > 8 * len(self._open):
                 self._most_open = 0
                 memory.collect()

@@ -6,11 +6,10 @@ not made to wait: whoever keeps back a last byte would have the others wait too.
 
 from typing import Final, final
 
-from gatewayd import memory
+from gatewayd.memory import Tide
 
 SMALL_BYTES: Final = 32 * 1024
 BUDGET_BYTES: Final = 64 * 1024 * 1024
-_TRIM_BYTES: Final = 4 * 1024 * 1024  # below it trimming costs more than it gives
 
 
 @final
@@ -18,21 +17,19 @@ class Bodies:
     def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
         self._budget: Final = budget_bytes
         self._held = 0
-        self._most = 0  # since nothing was held
+        self._tide: Final = Tide()
 
     def grow(self, by: int) -> bool:
         if self._held + by > self._budget:
             return False
         self._held += by
-        self._most = max(self._most, self._held)
+        self._tide.rises(self._held)
         return True
 
     def give_back(self, size: int) -> None:
         self._held -= size
         if not self._held:
-            if self._most >= _TRIM_BYTES:
-                memory.trim()
-            self._most = 0
+            self._tide.ebbs()
 
 
 @final

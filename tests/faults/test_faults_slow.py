@@ -62,6 +62,7 @@ async def test_those_who_read_nothing(target: Target) -> None:
                 lambda: not target.metric("gatewayd_mcp_calls_running") and not target.metric("gatewayd_mcp_calls_waiting")
             )
         await works(target)
+        assert target.now().resident_kib - target.start.resident_kib < 2 * CLIENTS * 1024
         for stream in streams:
             await trio.aclose_forcefully(stream)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gatewayd.http.connection import Connection
 from gatewayd.http.intake import Intake
 from gatewayd.http.repeated import RepeatedHead, repeated_head
+from gatewayd.http.unsent import Unsent
 from gatewayd.http.watch import Watch
 from gatewayd.mcp.exchange import Exchange, Head
 
@@ -118,7 +119,7 @@ async def test_answers_are_the_same_however_the_request_was_read() -> None:
                 await exchange.answer(200, b"{}", [(b"x-name", b"1")])
 
     server, client = trio.socket.socketpair()
-    connection = Connection(handler, trio.SocketStream(server), Intake(a_pass=1_000_000), Watch(()))
+    connection = Connection(handler, trio.SocketStream(server), Intake(a_pass=1_000_000), Watch(()), Unsent())
 
     async def asked(body: bytes, *, split: int = 0) -> bytes:
         data = HEAD.replace(b"Length: 2", b"Length: %d" % len(body)) + body

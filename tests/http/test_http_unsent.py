@@ -1,0 +1,45 @@
+"""The budget of unread answers, on real sockets: who has taken nothing for longest goes, whoever reads gets all of it."""
+
+import pytest
+import trio
+import trio.testing
+
+from gatewayd.http.unsent import Unsent
+from tests.http.test_http_server import read_answer, served
+
+LARGE = 30_000_000  # what its application answers on /large
+
+
+async def test_the_one_that_took_nothing_for_longest_is_dropped() -> None:
+    unsent = Unsent(10)
+    waits = [trio.CancelScope() for _ in range(4)]
+    unsent.begin(waits[0], 4)
+    unsent.begin(waits[1], 4)
+    unsent.end(waits[0])  # it took something, and waits again
+    unsent.begin(waits[0], 2)
+    unsent.begin(waits[2], 8)
+    assert [wait.cancel_called for wait in waits] == [False, True, False, False]
+    unsent.end(waits[1])
+    unsent.begin(waits[3], 11)  # more than there is for all of them
+    assert [wait.cancel_called for wait in waits] == [True] * 4
+    for wait in waits:
+        unsent.end(wait)
+    unsent.begin(trio.CancelScope(), 10)
+
+
+async def test_clients_that_read_are_not_in_the_way_of_those_that_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gatewayd.http.server.Unsent", lambda: Unsent(2 * LARGE + 1))
+    async with served() as serving:
+        streams = [await serving.connect() for _ in range(5)]
+        for number, stream in enumerate(streams):
+            await stream.send_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n")
+            with trio.fail_after(30):
+                while serving.app.paths.count("/large") <= number or len(serving.server._unsent._waits) < min(number + 1, 2):
+                    await trio.testing.wait_all_tasks_blocked(0.01)
+        assert len(serving.server._unsent._waits) == 2
+        assert await read_answer(streams[4]) == (200, b"x" * LARGE)
+        assert await read_answer(streams[3]) == (200, b"x" * LARGE)
+        assert not serving.server._unsent._waits
+        for stream in streams:
+            await stream.aclose()
+        await serving.hello()
