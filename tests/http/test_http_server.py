@@ -475,6 +475,15 @@ async def test_a_client_that_is_idle_after_its_answer_is_dropped(monkeypatch: py
         assert await read_all(stream) == b""
 
 
+async def test_the_deadline_of_a_head_is_not_that_of_an_idle_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD_S", 0.05)
+    async with served() as serving, await serving.connect() as stream:
+        for _ in range(2):
+            await stream.send_all(HELLO)
+            assert await read_answer(stream) == (200, b"hello")
+            await trio.sleep(0.2)
+
+
 async def test_a_head_that_trickles_has_its_own_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEAD_S", 0.05)
     async with served() as serving:

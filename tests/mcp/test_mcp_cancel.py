@@ -94,12 +94,14 @@ def raw_call(client: Client, name: str, *, stateless: bool) -> bytes:
     return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
 
 
-@pytest.mark.parametrize("leave", ["close", "reset"])
+@pytest.mark.parametrize("leave", ["close", "reset", "behind another request"])
 async def test_client_gone_is_cancelled_in_the_stateless_era(client: Client, leave: str) -> None:
     stream = await trio.open_tcp_stream("127.0.0.1", client.rig.port)
     await stream.send_all(raw_call(client, "hang", stateless=True))
     await client.rig.until(started=1)
-    if leave == "reset":
+    if leave == "behind another request":
+        await stream.send_all(raw_call(client, "echo", stateless=True))
+    elif leave == "reset":
         stream.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
     await stream.aclose()
     await client.rig.until(cancelled=1)
