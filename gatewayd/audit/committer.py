@@ -16,6 +16,7 @@ from typing import Final
 
 from gatewayd.audit.batch import BatchOutcome, Ticket
 from gatewayd.audit.ids import RisingIds
+from gatewayd.audit.lock import AuditFileLocked, OwnershipLock
 from gatewayd.audit.rows import Row
 from gatewayd.audit.store import LOCKED_BY_OTHERS_MS, AuditFile, AuditFileUnusable, Synchronous, reason_of
 
@@ -35,11 +36,12 @@ _TS: Final = 7  # index in a Row
 class Committer:
     """Starts with an open file. `append` is for the loop's thread, everything else for the owner."""
 
-    def __init__(self, file: AuditFile, synchronous: Synchronous) -> None:
+    def __init__(self, file: AuditFile, lock: OwnershipLock, synchronous: Synchronous) -> None:
         self.owner = threading.Lock()
         self.committed_at = monotonic()
         self.owes_checkpoint = False
         self._file: AuditFile | None = file
+        self._lock = lock
         self._path = file.path
         self._synchronous = synchronous
         self._ids = RisingIds(os.urandom)
@@ -181,6 +183,10 @@ class Committer:
         if self._file is not None and self._file.is_in_place():
             return self._file
         self._give_up_file()
+        try:
+            self._lock.hold()
+        except AuditFileLocked as owned:
+            raise AuditFileUnusable(self._path, "it belongs to another gatewayd that is running") from owned
         file = AuditFile(self._path, self._synchronous)
         try:
             file.start(self._ids)

@@ -20,12 +20,34 @@ class OwnershipLock:
     """Held from construction to `release()`, or until the process ends in any way."""
 
     def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path + ".lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._path = path
+        self._descriptor: int | None = None
+        self.hold()
+
+    def hold(self) -> None:
+        """Makes sure that the lock is on the file that stands there now: ours may have been deleted with its folder, and another
+        process may have made itself one. Raises AuditFileLocked or OSError."""
+        if self._is_in_place():
+            return
+        self.release()
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        descriptor = os.open(self._path + ".lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            os.close(self._descriptor)
-            raise AuditFileLocked(path) from None
+            os.close(descriptor)
+            raise AuditFileLocked(self._path) from None
+        self._descriptor = descriptor
 
     def release(self) -> None:
-        os.close(self._descriptor)  # the lock file stays: removing it would race with the next owner
+        if self._descriptor is not None:
+            os.close(self._descriptor)  # the lock file stays: removing it would race with the next owner
+            self._descriptor = None
+
+    def _is_in_place(self) -> bool:
+        if self._descriptor is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(self._path + ".lock"))
+        except FileNotFoundError:
+            return False

@@ -13,6 +13,7 @@ import trio
 from gatewayd import log
 from gatewayd.audit.batch import BatchOutcome, Ticket
 from gatewayd.audit.committer import Committer
+from gatewayd.audit.lock import OwnershipLock
 from gatewayd.audit.store import AuditFile, AuditFileUnusable, Synchronous
 from gatewayd.audit.thread import Chore, WriterThread
 
@@ -45,7 +46,7 @@ class AuditStatistics(msgspec.Struct, frozen=True):
 class CommitQueue:
     """Owns the file's committer and the writer's thread. Methods are for the Trio thread."""
 
-    def __init__(self, file: AuditFile, synchronous: Synchronous) -> None:
+    def __init__(self, file: AuditFile, lock: OwnershipLock, synchronous: Synchronous) -> None:
         self.on_commit: Callable[[float, int], None] | None = None
         self.crashed = trio.Event()
         self.crash: BaseException | None = None
@@ -56,7 +57,7 @@ class CommitQueue:
         self._last_commit_s = 0.0
         self._available = True
         self._room = trio.lowlevel.ParkingLot()
-        self._committer = Committer(file, synchronous)
+        self._committer = Committer(file, lock, synchronous)
         self._thread = WriterThread(self._committer, self._deliver, self._note_crash)
         self._at_work = trio.CancelScope()
         self._has_work = False

@@ -42,13 +42,13 @@ _NO_ROW: Final = "the earlier audit row of this query is not in the file"
 class Audit:
     """Made by `open_audit`. Methods are for the Trio thread; each `async` one but `attempted` waits for its commit."""
 
-    def __init__(self, file: AuditFile, synchronous: Synchronous, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, file: AuditFile, lock: OwnershipLock, synchronous: Synchronous, clock_ms: Callable[[], int]) -> None:
         self.path = file.path
         self._clock_ms = clock_ms
         self._attempted: OrderedDict[QueryId, Ticket] = OrderedDict()
         self._decided: OrderedDict[QueryId, Ticket] = OrderedDict()
         self._reader = AuditReader(file.path)
-        self._queue = CommitQueue(file, synchronous)
+        self._queue = CommitQueue(file, lock, synchronous)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Runs until cancelled; raises what made the writer's thread end."""
@@ -175,7 +175,7 @@ async def open_audit(
     """Owns the audit file, its lock and its thread. Raises AuditFileLocked (exit 69) or AuditFileUnusable (exit 78)."""
     lock, file = await trio.to_thread.run_sync(_open, path, synchronous)
     try:
-        audit = Audit(file, synchronous, clock_ms)
+        audit = Audit(file, lock, synchronous, clock_ms)
     except BaseException:
         file.close()
         lock.release()
@@ -190,7 +190,6 @@ async def open_audit(
 def _open(path: str, synchronous: Synchronous) -> tuple[OwnershipLock, AuditFile]:
     real = os.path.realpath(path)  # one lock for one file, by whatever name
     try:
-        os.makedirs(os.path.dirname(real), mode=0o700, exist_ok=True)
         lock = OwnershipLock(real)
     except OSError as failure:
         raise AuditFileUnusable(path, reason_of(failure)) from failure

@@ -9,7 +9,7 @@ import trio
 
 from gatewayd.audit import committer, thread
 from gatewayd.audit.store import AuditFile
-from gatewayd.audit.writer import open_audit
+from gatewayd.audit.writer import Audit, open_audit
 from tests.audit.audit_calls import Calls, FileView
 
 LOOP, THREAD = "loop", "thread"
@@ -32,12 +32,21 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
+async def until_the_loop_commits(audit: Audit, calls: Calls, commits: list[str]) -> None:
+    """The thread may still be at it when calls come: it takes them too then."""
+    commits.clear()
+    while commits[-2:] != [LOOP, LOOP]:
+        assert len(commits) < 100
+        await calls.whole(audit)
+    commits.clear()
+
+
 async def test_the_thread_begins_a_log_and_the_loop_goes_on(path: str, calls: Calls, view: FileView, commits: list[str]) -> None:
     async with open_audit(path) as audit:
-        for _ in range(3):
-            await calls.whole(audit)
-    assert commits == [THREAD, LOOP, LOOP, LOOP, LOOP, LOOP]
-    assert [events[-1] for events in view.events(path).values()] == ["EXECUTED"] * 3
+        await calls.whole(audit)
+        assert commits[0] == THREAD
+        await until_the_loop_commits(audit, calls, commits)
+    assert {events[-1] for events in view.events(path).values()} == {"EXECUTED"}
 
 
 async def test_every_commit_that_syncs_is_the_threads(path: str, calls: Calls, commits: list[str]) -> None:
@@ -49,11 +58,12 @@ async def test_every_commit_that_syncs_is_the_threads(path: str, calls: Calls, c
 
 async def test_after_a_checkpoint_the_thread_begins_the_log_again(path: str, calls: Calls, commits: list[str]) -> None:
     async with open_audit(path) as audit:
-        await calls.whole(audit)
+        await until_the_loop_commits(audit, calls, commits)
         with audit._queue._committer.owner:
             audit._queue._committer.checkpoint()
         await calls.whole(audit)
-    assert commits == [THREAD, LOOP, THREAD, LOOP]
+        assert commits[0] == THREAD
+        await until_the_loop_commits(audit, calls, commits)
 
 
 async def test_a_long_log_is_carried_over(path: str, calls: Calls, commits: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,33 +85,35 @@ async def test_a_slow_disk_leaves_the_loop_alone(
         noted(file, rows)  # type: ignore[arg-type]  # handed through as they came
 
     async with open_audit(path) as audit:
-        await calls.whole(audit)
+        await until_the_loop_commits(audit, calls, commits)
         monkeypatch.setattr(AuditFile, "insert", slow)
         monkeypatch.setattr(committer, "_SLOW_S", 0.01)
+        monkeypatch.setattr(committer, "_SLOW_FOR_S", 1000)
+        while LOOP not in commits:
+            await calls.whole(audit)
+        commits.clear()
         for _ in range(3):
             await calls.whole(audit)
-    assert commits == [THREAD, LOOP, LOOP, *[THREAD] * 5]
+    assert commits[1:] == [THREAD] * 5  # the first may be the closing row of the call before
 
 
 async def test_the_loop_never_waits_for_another_process(path: str, calls: Calls, view: FileView, commits: list[str]) -> None:
     async with open_audit(path) as audit, trio.open_nursery() as nursery:
-        await calls.whole(audit)
+        await until_the_loop_commits(audit, calls, commits)
         holder = sqlite3.connect(path, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
         nursery.start_soon(calls.whole, audit)
         with trio.fail_after(60):
-            while THREAD not in commits[2:]:  # noqa: ASYNC110 - the thread waits for the holder, and this loop goes round
+            while THREAD not in commits:  # noqa: ASYNC110 - the thread waits for the holder, and this loop goes round
                 await trio.sleep(0.01)
         holder.execute("COMMIT")
         holder.close()
-    assert commits[:4] == [THREAD, LOOP, LOOP, THREAD]
-    assert [events[-1] for events in view.events(path).values()] == ["EXECUTED"] * 2
+    assert {events[-1] for events in view.events(path).values()} == {"EXECUTED"}
 
 
 async def test_what_is_handed_over_together_is_committed_together(path: str, calls: Calls, commits: list[str]) -> None:
     async with open_audit(path) as audit:
-        await calls.whole(audit)
-        commits.clear()
+        await until_the_loop_commits(audit, calls, commits)
         async with trio.open_nursery() as nursery:
             for _ in range(32):
                 nursery.start_soon(calls.whole, audit)
@@ -110,10 +122,9 @@ async def test_what_is_handed_over_together_is_committed_together(path: str, cal
 
 async def test_a_long_statement_is_the_threads(path: str, calls: Calls, commits: list[str]) -> None:
     async with open_audit(path) as audit:
-        await calls.whole(audit)
-        commits.clear()
+        await until_the_loop_commits(audit, calls, commits)
         await calls.whole(audit, "SELECT '" + "x" * 2**20 + "'")
-    assert commits == [THREAD, LOOP]
+    assert commits[0] == THREAD
 
 
 async def test_a_bug_in_a_commit_ends_the_service(path: str, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import sqlite3
 import subprocess
 import threading
@@ -16,7 +17,7 @@ import trio.testing
 
 from gatewayd.audit.events import Executed
 from gatewayd.audit.store import AuditFile
-from gatewayd.audit.writer import Audit, AuditUnavailable, open_audit
+from gatewayd.audit.writer import Audit, AuditFileLocked, AuditUnavailable, open_audit
 from tests.audit.audit_calls import Calls, FileView
 
 
@@ -164,6 +165,20 @@ async def test_a_deleted_folder_is_made_anew(path: str, calls: Calls, view: File
         Path(path).parent.rmdir()
         await calls.whole(audit)
         assert len(view.rows(path)) == 3
+
+
+async def test_a_folder_that_another_gatewayd_took_is_its_own(path: str, calls: Calls, view: FileView) -> None:
+    async with open_audit(path) as audit:
+        await calls.whole(audit)
+        shutil.rmtree(Path(path).parent)
+        async with open_audit(path) as other:
+            await unavailable(audit, calls, "another gatewayd")
+            await calls.whole(other)
+        await calls.whole(audit)
+        assert len(view.rows(path)) == 6
+        with pytest.raises(AuditFileLocked):
+            async with open_audit(path):
+                raise AssertionError("two owners")
 
 
 async def test_a_foreign_transaction_is_waited_for_then_refused_then_survived(
