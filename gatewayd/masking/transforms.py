@@ -9,7 +9,8 @@ truncation below 4713 BC) becomes -infinity.
 
 import hashlib
 import re
-from collections.abc import Callable
+from binascii import hexlify
+from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
@@ -19,8 +20,6 @@ import msgspec
 from gatewayd.masking.dictionaries import ENTRIES
 from gatewayd.masking.families import Family
 from gatewayd.policy.model import ConsistentHash, FullRedact, Generalize, Mask, Noise, NullOut, Partial, Pseudonymize
-
-Transform = Callable[[bytes], bytes]
 
 REDACTED: Final = "***"
 HASH_DIGITS: Final = 32
@@ -42,31 +41,60 @@ _EXACT: Final = Context(prec=400_000)  # numeric has at most 131072 digits befor
 _DATE: Final = re.compile(r"(\d+)-(\d\d)-(\d\d)(T[\d:.]+)?(\+00:00)?( BC)?")
 _FIRST_YEAR_BC: Final = 4714  # of PostgreSQL's calendar, not a whole one
 _encode = msgspec.json.encode
-_text = msgspec.json.Decoder(str).decode
+_decode = msgspec.json.Decoder(str).decode
+
+Change = Callable[[Sequence[bytes]], list[bytes]]
+"""Of values that are not null, all at once: with a thousand of them a call of a function for each costs as much as its work."""
 
 
+class Transform:
+    """One column's mask: JSON values in, the masked ones out, in order; null stays null."""
+
+    def __init__(self, kind: Family, change: Change | None, constant: bytes = NULL) -> None:
+        """`constant` stands for every value where there is no `change`."""
+        self.is_tight = kind not in ("json", "other")
+        """Whether PostgreSQL writes such values without blanks beside them. A `json` keeps those that it was stored with."""
+        self._change = change
+        self._constant = constant
+
+    def __call__(self, value: bytes) -> bytes:
+        return self.batch((value.strip(),))[0]
+
+    def batch(self, values: Sequence[bytes]) -> list[bytes]:
+        """Values that are repeated are worked out once. Nothing is kept from batch to batch: they are what must not be seen."""
+        change = self._change
+        if change is None:
+            return [NULL if value == NULL else self._constant for value in values]
+        distinct = set(values)
+        if NULL not in distinct and 2 * len(distinct) > len(values):
+            return change(values)
+        different = list(distinct - {NULL})
+        masked = dict(zip(different, change(different), strict=True))
+        masked[NULL] = NULL
+        return [masked[value] for value in values]
+
+
+@lru_cache(maxsize=256)
 def transform(mask: Mask, kind: Family, salt: bytes) -> Transform:
-    """The mask of one column whose values are of `kind`. The transform takes and gives one JSON value; null stays null."""
+    """The mask of one column whose values are of `kind`."""
     match mask:
         case NullOut():
-            return lambda value: NULL
+            return Transform(kind, None)
         case FullRedact():
-            redacted = _encode(REDACTED)
-            return lambda value: NULL if value.strip() == NULL else redacted
+            return Transform(kind, None, _encode(REDACTED))
         case ConsistentHash():
-            return _over_text(kind, lambda text: _encode(_hmac(salt, text)[:HASH_DIGITS]))
+            return Transform(kind, _hashing(kind, salt))
         case Partial():
-            return _over_text(kind, lambda text: _encode(covered(text, mask)))
+            return Transform(kind, _covering(kind, mask))
         case Pseudonymize():
-            return _over_text(kind, lambda text: _encode(_pseudonym(text, ENTRIES[mask.kind], salt)))
-        case Generalize(granularity=granularity):
-            if isinstance(granularity, str):
-                return _over_text(kind, lambda text: _encode(_truncated(text, granularity)))
-            width = width_of(granularity)
-            return _over_text(kind, lambda text: _number(_floored(_finite(text), width), text))
+            return Transform(kind, _pseudonymizing(kind, ENTRIES[mask.kind], salt))
+        case Generalize(granularity=str(unit)):
+            return Transform(kind, _truncating(unit))
+        case Generalize(granularity=int() | float() as granularity):
+            return Transform(kind, _flooring(kind, width_of(granularity)))
         case Noise():
-            ratio = Decimal(repr(mask.ratio))
-            return _over_text(kind, lambda text: _number(_noisy(_finite(text), text, ratio, salt), text))
+            return Transform(kind, _noising(kind, Decimal(repr(mask.ratio)).scaleb(-STEP_DIGITS), salt))
+    raise AssertionError(f"nobody has taught this what {mask} does")
 
 
 def width_of(width: int | float) -> Decimal:
@@ -83,44 +111,105 @@ def covered(text: str, mask: Partial) -> str:
     return text[: mask.keepStart] + mask.glyph * hidden + text[len(text) - mask.keepEnd :]
 
 
-def _over_text(kind: Family, change: Callable[[str], bytes]) -> Transform:
-    """What a change of the value's text makes of its JSON. The text of a blank-padded value has no blanks at its end."""
-
-    def apply(value: bytes) -> bytes:
-        if value == NULL:
-            return NULL
-        text = _text(value) if value.startswith(b'"') else value.decode()
-        return change(text.rstrip(" ") if kind == "blank-padded" else text)
-
-    return apply
+def _texts(values: Sequence[bytes], kind: Family) -> list[bytes]:
+    """The text of each value, in UTF-8. That of a blank-padded one has no blanks at its end."""
+    if b"\\" in b"".join(values):
+        texts = [_decode(value).encode() if b"\\" in value and value[:1] == b'"' else value.strip(b'"') for value in values]
+    else:
+        texts = [value.strip(b'"') for value in values]
+    return [text.rstrip(b" ") for text in texts] if kind == "blank-padded" else texts
 
 
-def _hmac(salt: bytes, text: str) -> str:
-    """HMAC-SHA256 (RFC 2104) in hexadecimal digits. The key's two pads are hashed once: half the cost for short texts."""
-    inner, outer = map(_copy, _padded(salt))
-    inner.update(text.encode())
-    outer.update(inner.digest())
-    return outer.hexdigest()
+def _hashing(kind: Family, salt: bytes) -> Change:
+    hmac = _hmac(salt)
+    return lambda values: [b'"' + hexlify(digest)[:HASH_DIGITS] + b'"' for digest in hmac(_texts(values, kind))]
 
 
-@lru_cache(maxsize=8)
-def _padded(salt: bytes) -> tuple["hashlib._Hash", "hashlib._Hash"]:
+def _covering(kind: Family, mask: Partial) -> Change:
+    glyph = _encode(mask.glyph)[1:-1]
+    start, end = mask.keepStart + 1, -1 - mask.keepEnd
+    least = start - end
+
+    def change(values: Sequence[bytes]) -> list[bytes]:
+        text = b"".join(values)
+        if text.isascii() and b"\\" not in text and kind != "blank-padded":  # a character is a byte, and stands as it is shown
+            return [
+                value[:start] + glyph * (len(value) - least) + value[end:] if len(value) > least else any_text((value,))[0]
+                for value in values
+            ]
+        return any_text(values)
+
+    def any_text(values: Sequence[bytes]) -> list[bytes]:
+        return [_encode(covered(text.decode(), mask)) for text in _texts(values, kind)]
+
+    return change
+
+
+def _pseudonymizing(kind: Family, entries: tuple[str, ...], salt: bytes) -> Change:
+    hmac = _hmac(salt)
+    encoded = [(entry.encode(), _encode(entry)) for entry in entries]
+    size = len(encoded)
+
+    def change(values: Sequence[bytes]) -> list[bytes]:
+        masked = []
+        for text, digest in zip(texts := _texts(values, kind), hmac(texts), strict=True):
+            choice = _choice(digest)
+            chosen, shown = encoded[choice % size]
+            masked.append(shown if chosen != text else encoded[(choice + 1) % size][1])
+        return masked
+
+    return change
+
+
+def _truncating(unit: str) -> Change:
+    end, more = {"year": (6, b"01-01"), "month": (9, b"01"), "day": (11, b"")}[unit]
+
+    def change(value: bytes) -> bytes:
+        if value[5:6] != b"-" or not value[-2:-1].isdigit():  # infinity, BC, a year of more than four digits
+            return _encode(_truncated(value.decode().strip('"'), unit))
+        time = b"T00:00:00" if value[11:12] == b"T" else b""
+        return value[:end] + more + time + (b'+00:00"' if value[-7:-6] == b"+" else b'"')
+
+    return lambda values: [change(value) for value in values]
+
+
+def _flooring(kind: Family, width: Decimal) -> Change:
+    return lambda values: [_number(_floored(_finite(text), width), text) for text in _texts(values, kind)]
+
+
+def _noising(kind: Family, step: Decimal, salt: bytes) -> Change:
+    hmac = _hmac(salt)
+
+    def change(values: Sequence[bytes]) -> list[bytes]:
+        texts = _texts(values, kind)
+        return [
+            _number(_noisy(_finite(text), step, _choice(digest)), text) for text, digest in zip(texts, hmac(texts), strict=True)
+        ]
+
+    return change
+
+
+def _hmac(salt: bytes) -> Change:
+    """HMAC-SHA256 (RFC 2104) of each text. The key's two pads are hashed once: half the cost for short texts."""
     key = (hashlib.sha256(salt).digest() if len(salt) > _BLOCK else salt).ljust(_BLOCK, b"\0")
-    return hashlib.sha256(bytes(byte ^ 0x36 for byte in key)), hashlib.sha256(bytes(byte ^ 0x5C for byte in key))
+    begin_inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key)).copy
+    begin_outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in key)).copy
+
+    def digests(texts: Sequence[bytes]) -> list[bytes]:
+        found = []
+        for text in texts:
+            inner, outer = begin_inner(), begin_outer()
+            inner.update(text)
+            outer.update(inner.digest())
+            found.append(outer.digest())
+        return found
+
+    return digests
 
 
-def _copy(started: "hashlib._Hash") -> "hashlib._Hash":
-    return started.copy()
-
-
-def _choice(salt: bytes, text: str) -> int:
-    return int(_hmac(salt, text)[CHOICE_START : CHOICE_START + CHOICE_DIGITS], 16)
-
-
-def _pseudonym(text: str, entries: tuple[str, ...], salt: bytes) -> str:
-    choice = _choice(salt, text)
-    chosen = entries[choice % len(entries)]
-    return chosen if chosen != text else entries[(choice + 1) % len(entries)]
+def _choice(digest: bytes) -> int:
+    """The digits are one short of whole bytes."""
+    return int.from_bytes(digest[CHOICE_START // 2 : (CHOICE_START + CHOICE_DIGITS) // 2 + 1], "big") >> 4
 
 
 def _truncated(text: str, unit: str) -> str:
@@ -134,15 +223,15 @@ def _truncated(text: str, unit: str) -> str:
     return f"{year}-{month}-{day}{'T00:00:00' if time else ''}{zone}{bc}"
 
 
-def _finite(text: str) -> Decimal | None:
+def _finite(text: bytes) -> Decimal | None:
     """NaN and the infinities stay as they are."""
-    value = _EXACT.create_decimal(text)
+    value = _EXACT.create_decimal(text.decode())
     return value if value.is_finite() else None
 
 
-def _number(value: Decimal | None, text: str) -> bytes:
+def _number(value: Decimal | None, text: bytes) -> bytes:
     if value is None:
-        return _encode(text)
+        return _encode(text.decode())
     return format(value if value else abs(value), "f").encode()
 
 
@@ -155,11 +244,14 @@ def _floored(value: Decimal | None, width: Decimal) -> Decimal | None:
     return _EXACT.subtract(value, rest)
 
 
-def _noisy(value: Decimal | None, text: str, ratio: Decimal, salt: bytes) -> Decimal | None:
+def _noisy(value: Decimal | None, step: Decimal, choice: int) -> Decimal | None:
     if value is None:
         return None
-    steps = _choice(salt, text) % (2 * NOISE_STEPS + 1) - NOISE_STEPS
-    factor = _EXACT.add(Decimal(1), _EXACT.multiply(ratio, Decimal(steps).scaleb(-STEP_DIGITS)))
-    scale = max(-int(value.as_tuple().exponent), 0)
-    exact = _EXACT.multiply(value, factor)
-    return exact.quantize(Decimal(1).scaleb(-min(scale + NOISE_DIGITS, NOISE_SCALE)), ROUND_HALF_UP, _EXACT)
+    factor = _EXACT.fma(choice % (2 * NOISE_STEPS + 1) - NOISE_STEPS, step, 1)
+    return _EXACT.multiply(value, factor).quantize(_quantum(value.as_tuple().exponent), ROUND_HALF_UP, _EXACT)
+
+
+@lru_cache(maxsize=64)
+def _quantum(exponent: int) -> Decimal:
+    """The last digit of a noisy number, by the exponent of its value."""
+    return Decimal(1).scaleb(-min(max(-exponent, 0) + NOISE_DIGITS, NOISE_SCALE))

@@ -54,8 +54,8 @@ async def read(
     return Result(rows=tuple(rows.rows), rows_returned=len(rows.rows), truncated=rows.is_truncated, withheld=rows.withheld)
 
 
-def mask_of(masking: PostExec | None) -> Callable[[bytes], bytes] | None:
-    return RowMask(masking) if masking is not None and masking.transforms else None
+def mask_of(masking: PostExec | None) -> Callable[[Sequence[bytes]], list[bytes]] | None:
+    return RowMask(masking).batch if masking is not None and masking.transforms else None
 
 
 def masked_names(masking: PostExec | None, names_used: Sequence[str] | None) -> tuple[str, ...]:

@@ -3,7 +3,9 @@
 Layout: https://www.postgresql.org/docs/current/sql-copy.html, "Binary Format".
 """
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from struct import Struct
 from typing import Final, cast
 
@@ -19,11 +21,11 @@ _END: Final = b"\xff\xff"
 class CopyRows:
     """Feed it chunks as they arrive, cut anywhere. Keeps rows until the first that is over a limit; counts all.
 
-    NULL stands for a row that the server has left out because `max_bytes` was reached. `mask` is put over each row before it
-    is counted; where one cannot be masked, `withheld` says why and no row is left.
+    NULL stands for a row that the server has left out because `max_bytes` was reached. `mask` is put over the rows before they
+    are counted; where one cannot be masked, `withheld` says why and no row is left.
     """
 
-    def __init__(self, max_rows: int, max_bytes: int, mask: Callable[[bytes], bytes] | None = None) -> None:
+    def __init__(self, max_rows: int, max_bytes: int, mask: Callable[[Sequence[bytes]], list[bytes]] | None = None) -> None:
         self.rows: list[bytes] = []
         self.count = 0
         self.is_truncated = False
@@ -71,23 +73,28 @@ class CopyRows:
         """`size` is how many bytes of the stream they took; `is_whole` when no NULL is among them."""
         self.count += len(found)
         size -= _TUPLE_BYTES * len(found)
-        if is_whole and self._mask is None and len(found) <= self._rows_left and size <= self._bytes_left:
-            self.rows += cast(list[bytes], found)
-            self._rows_left -= len(found)
-            self._bytes_left -= size
-            return
-        for row in found:
-            if row is not None and self._mask is not None and self._rows_left:
-                try:
-                    row = self._mask(row)
-                except WrongShape as wrong:
-                    self.withheld = f"the rows could not be masked, so none is shown: {wrong}"
-                    self.rows.clear()
-                    self._rows_left = 0
-            if row is not None and self._rows_left and len(row) <= self._bytes_left:
-                self.rows.append(row)
-                self._rows_left -= 1
-                self._bytes_left -= len(row)
-            else:
-                self._rows_left = 0  # the rows after one that was left out are left out too: no holes
-                self.is_truncated = True
+        if not is_whole or self._mask is not None or len(found) > self._rows_left or size > self._bytes_left:
+            found, size = self._within_limits(found)
+        self.rows += cast(list[bytes], found)
+        self._rows_left -= len(found)
+        self._bytes_left -= size
+
+    def _within_limits(self, found: list[bytes | None]) -> tuple[list[bytes | None], int]:
+        """The rows to keep, masked, and their bytes. After the first that is left out all are: no holes."""
+        whole = found[: found.index(None)] if None in found else found
+        rows = cast(list[bytes], whole[: self._rows_left])
+        is_cut = len(rows) < len(found)
+        if self._mask is not None:
+            try:
+                rows = self._mask(rows)
+            except WrongShape as wrong:
+                self.withheld = f"the rows could not be masked, so none is shown: {wrong}"
+                self.rows.clear()
+                rows, is_cut = [], True
+        if sum(map(len, rows)) > self._bytes_left:
+            rows = rows[: bisect_right(list(accumulate(map(len, rows))), self._bytes_left)]
+            is_cut = True
+        if is_cut:
+            self.is_truncated = True
+            self._rows_left = len(rows)
+        return cast(list[bytes | None], rows), sum(map(len, rows))
