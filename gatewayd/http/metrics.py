@@ -201,9 +201,17 @@ class State(Collector):
         yield _gauge("gatewayd_mcp_calls_running", "Tool calls that run", calls.running)
         yield _gauge("gatewayd_mcp_calls_waiting", "Tool calls that wait for their turn", calls.waiting)
         yield _counter("gatewayd_mcp_calls_refused", "Tool calls refused for load or shutdown since start", calls.refused)
+        requests = CounterMetricFamily(
+            "gatewayd_mcp_requests", "Requests of agents, by how they ended", labels=["method", "outcome"]
+        )
+        for labels, count in mcp.dispatch.requests.items():
+            requests.add_metric(labels, count)
+        yield requests
         server = self._server()
         yield _gauge("gatewayd_http_connections", "Open connections", server.open)
         yield _counter("gatewayd_http_connections_refused", "Connections refused over the cap since start", server.refused)
+        text = "Requests turned away unread, because too many were waiting to be read, since start"
+        yield _counter("gatewayd_http_requests_turned_away", text, server.intake.refused)
 
 
 def metrics_route(metrics: Metrics, gateway: Gateway, guard: Guard) -> Blueprint:

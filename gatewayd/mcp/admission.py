@@ -24,7 +24,7 @@ class CallLimits(msgspec.Struct, frozen=True):
 
     running: int = 32
     running_per_caller: int = 4
-    waiting: int = 512
+    waiting: int = 256
     waiting_per_caller: int = 128
     waiting_bytes: int = 32 * 1024 * 1024
     waiting_s: float = 5.0

@@ -4,8 +4,9 @@ Owns the table of tools, the limit on calls in flight and the note of each new c
 `handshake.py` and `stateless.py`; what a tool does is in `tools/`.
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Any, Final, final
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from itertools import product
+from typing import Any, Final, Literal, final, get_args
 
 import msgspec
 import trio
@@ -17,6 +18,10 @@ from gatewayd.mcp.messages import INTERNAL_ERROR, INVALID_PARAMS, CallParams, Cl
 
 RETRY_AFTER_S: Final = 1
 _CLIENTS_REMEMBERED: Final = 1024  # names are the clients' own words: the set must not grow with them
+
+METHODS: Final = ("initialize", "ping", "server/discover", "tools/call", "tools/list", "other")
+Outcome = Literal["answered", "tool_error", "refused", "error", "cancelled"]
+"""How a request ended: with a result; with one that has isError, denials among them; told to come back; with a JSON-RPC error."""
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
@@ -51,6 +56,7 @@ class Tool(msgspec.Struct, frozen=True):
 class DispatchStatistics(msgspec.Struct, frozen=True):
     calls: AdmissionStatistics
     failed: int  # calls that a bug ended with -32603, since start
+    requests: Mapping[tuple[str, Outcome], int]  # since start, by method and outcome; all of them are there from the start
 
 
 @final
@@ -77,6 +83,11 @@ class Dispatch:
         self._admission: Final = Admission(limits or CallLimits())
         self._clients: set[tuple[str | None, str | None, str]] = set()
         self._failed = 0
+        self._requests: Final[dict[tuple[str, Outcome], int]] = dict.fromkeys(product(METHODS, get_args(Outcome)), 0)
+
+    def count(self, method: str, outcome: Outcome) -> None:
+        """Notes how a request ended. Tool calls that come as far as `call` are noted there."""
+        self._requests[method if method in METHODS else "other", outcome] += 1
 
     def tools_json(self) -> msgspec.Raw:
         """The array of `tools/list`, in the table's order."""
@@ -88,31 +99,39 @@ class Dispatch:
         self._admission.drain()
 
     def statistics(self) -> DispatchStatistics:
-        return DispatchStatistics(self._admission.statistics(), self._failed)
+        return DispatchStatistics(self._admission.statistics(), self._failed, self._requests)
 
     async def call(
         self, id_: Id, params: CallParams, agent: Agent, caller: Hashable, progress: Progress | None
     ) -> ToolResult | ProtocolError:
         """One tool call under the limits. `caller` is whose queue it waits in. Cancelled: the tool is, and no slot is kept."""
-        self._refresh()
-        tool = self._by_name.get(params.name)
-        if tool is None:
-            return ProtocolError(INVALID_PARAMS, f"unknown tool `{params.name[:128]}`", id_)
-        if not is_object(params.arguments):
-            return ProtocolError(INVALID_PARAMS, "`arguments` must be an object", id_)
-        refusal = await self._admission.enter(caller, len(memoryview(params.arguments)))
-        if refusal is not None:
-            return _refused(refusal)
+        outcome: Outcome = "error"
         try:
-            return await tool.call(Call(params.arguments, agent, progress, caller))
+            self._refresh()
+            tool = self._by_name.get(params.name)
+            if tool is None:
+                return ProtocolError(INVALID_PARAMS, f"unknown tool `{params.name[:128]}`", id_)
+            if not is_object(params.arguments):
+                return ProtocolError(INVALID_PARAMS, "`arguments` must be an object", id_)
+            refusal = await self._admission.enter(caller, len(memoryview(params.arguments)))
+            if refusal is not None:
+                outcome = "refused"
+                return _refused(refusal)
+            try:
+                result = await tool.call(Call(params.arguments, agent, progress, caller))
+            except Exception as bug:  # one boundary: a bug in one tool must not end the other callers' connections
+                self._failed += 1
+                log.error(log.UNEXPECTED_FAILURE, tool=tool.name, error_class=type(bug).__name__, at=_where(bug))
+                return ProtocolError(INTERNAL_ERROR, "internal error; the operator's log has it", id_)
+            finally:
+                self._admission.leave(caller)
+            outcome = "tool_error" if result.is_error else "answered"
+            return result
         except trio.Cancelled:
+            outcome = "cancelled"
             raise
-        except Exception as bug:  # one boundary: a bug in one tool must not end the other callers' connections
-            self._failed += 1
-            log.error(log.UNEXPECTED_FAILURE, tool=tool.name, error_class=type(bug).__name__, at=_where(bug))
-            return ProtocolError(INTERNAL_ERROR, "internal error; the operator's log has it", id_)
         finally:
-            self._admission.leave(caller)
+            self.count("tools/call", outcome)
 
     def note_client(self, agent: Agent, protocol_version: str) -> None:
         """Logs each new (client, version, protocol) once."""

@@ -56,6 +56,7 @@ def initialize(dispatch: Dispatch, request: Request, token_id: str | None) -> tu
     """A new peer and the answer that welcomes it. An unknown version is answered with the newest one we speak."""
     params = messages.initialize_params(request)
     if isinstance(params, ProtocolError):
+        dispatch.count(request.method, "error")
         return params
     version = params.protocol_version if params.protocol_version in HANDSHAKE_VERSIONS else NEWEST_HANDSHAKE_VERSION
     agent = agent_of(params.client_info, token_id)
@@ -64,6 +65,7 @@ def initialize(dispatch: Dispatch, request: Request, token_id: str | None) -> tu
 
 
 def welcome(dispatch: Dispatch, id_: Id, version: str) -> bytes:
+    dispatch.count("initialize", "answered")
     return messages.result(id_, _Welcome(version, {"tools": {}}, dispatch.server_info, dispatch.instructions))
 
 
@@ -81,13 +83,17 @@ async def answer(dispatch: Dispatch, peer: Peer, request: Request, caller: Hasha
         case "tools/call":
             params = messages.call_params(request)
             if isinstance(params, ProtocolError):
+                dispatch.count(request.method, "error")
                 return messages.error(params)
             return await _call(dispatch, peer, request.id, params, caller, notify)
         case "tools/list":
+            dispatch.count(request.method, "answered")
             return messages.result(request.id, {"tools": dispatch.tools_json()})
         case "ping":
+            dispatch.count(request.method, "answered")
             return messages.result(request.id, {})
         case method:
+            dispatch.count(method, "error")
             return messages.error(ProtocolError(METHOD_NOT_FOUND, f"unknown method `{method[:64]}`", request.id))
 
 
@@ -95,6 +101,7 @@ async def _call(dispatch: Dispatch, peer: Peer, id_: Id, params: CallParams, cal
     if peer.calls is None:
         peer.calls = {}
     elif id_ in peer.calls:
+        dispatch.count("tools/call", "error")
         return messages.error(ProtocolError(INVALID_REQUEST, "a request with this `id` is still in flight", id_))
     scope = peer.calls[id_] = trio.CancelScope()
     try:

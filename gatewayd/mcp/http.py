@@ -144,12 +144,14 @@ class McpHttp:
             return
         read = stateless.meta_of(message)
         if isinstance(read, ProtocolError):
+            self._dispatch.count(message.method, "error")
             await reply.refuse(stateless.refused(read).status, read)
             return
         meta, params = read
         refusal = stateless.check_headers(message, meta, params, asked.found, asked.repeated)
         refusal = refusal or stateless.check_version(message, meta)
         if refusal is not None:
+            self._dispatch.count(message.method, "error")
             await reply.refuse(400, refusal)
             return
         token_id = asked.token_id
@@ -185,10 +187,13 @@ class McpHttp:
         session = None if session_id is None else self._sessions.find(session_id, now_s)
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(message, session, asked, reply)
-        elif session_id is None:
-            await reply.refuse(400, ProtocolError(SESSION_MISSING, "no `Mcp-Session-Id`; send `initialize` first", id_))
         elif session is None:
-            await reply.refuse(404, ProtocolError(SESSION_UNKNOWN, "unknown or ended session; send `initialize` again", id_))
+            if isinstance(message, Request):
+                self._dispatch.count(message.method, "error")
+            if session_id is None:
+                await reply.refuse(400, ProtocolError(SESSION_MISSING, "no `Mcp-Session-Id`; send `initialize` first", id_))
+            else:
+                await reply.refuse(404, ProtocolError(SESSION_UNKNOWN, "unknown or ended session; send `initialize` again", id_))
         elif isinstance(message, Request):
             answer = await handshake.answer(self._dispatch, session, message, session.id, reply.notify)
             self._sessions.touch(session, trio.current_time())
@@ -220,6 +225,7 @@ class McpHttp:
         await reply.answer(body, 200, (b"mcp-session-id", session.id.encode()))
 
     async def _refuse_session(self, why: str, request: Request, reply: Reply) -> None:
+        self._dispatch.count(request.method, "refused")
         data = {"retryAfterSeconds": RETRY_AFTER_S}
         error = ProtocolError(TOO_BUSY, f"{why}; try again later", request.id, data)
         await reply.refuse(503, error, RETRY_AFTER)

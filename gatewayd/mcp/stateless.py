@@ -127,9 +127,11 @@ async def answer(
         return Reply(messages.result(request.id, whole))
     match request.method:
         case "tools/list":
+            dispatch.count(request.method, "answered")
             tools = _List("complete", dispatch.server_meta, TOOLS_TTL_MS, "public", tools=dispatch.tools_json())
             return Reply(messages.result(request.id, tools))
         case "server/discover":
+            dispatch.count(request.method, "answered")
             found = _List(
                 "complete",
                 dispatch.server_meta,
@@ -141,6 +143,7 @@ async def answer(
             )
             return Reply(messages.result(request.id, found))
         case method:
+            dispatch.count(method, "error")
             return refused(ProtocolError(METHOD_NOT_FOUND, f"unknown method `{method[:64]}`", request.id))
 
 

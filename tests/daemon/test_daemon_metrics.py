@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +12,7 @@ import trio
 
 from gatewayd.gateway import ToolName
 from gatewayd.http.metrics import DELIVERIES, OUTCOMES, PHASES
+from gatewayd.mcp.dispatch import METHODS, Outcome
 from gatewayd.notify.usage import SQLSTATE_CLASSES, sqlstate_class
 from gatewayd.policy.decision import PolicyRule
 from tests.conftest import Postgres
@@ -47,7 +49,8 @@ LABELS = {
     "decision": {"ALLOW", "DENY"},
     "rule": {"", *get_args(PolicyRule)},
     "tool": set(get_args(ToolName)),
-    "outcome": {*OUTCOMES, *DELIVERIES},
+    "outcome": {*OUTCOMES, *DELIVERIES, *get_args(Outcome)},
+    "method": set(METHODS),
     "phase": set(PHASES),
     "state": {"in_use", "idle", "max"},
     "sqlstate_class": set(SQLSTATE_CLASSES),
@@ -171,6 +174,9 @@ def test_the_series_that_dashboards_know_are_there_before_the_first_call(postgre
         for state, value in (("in_use", None), ("idle", None), ("max", 10)):
             found = metrics["gatewayd_pool_connections", (only, ("state", state))]
             assert value in (None, found)
+        for method, ended in product(METHODS, get_args(Outcome)):
+            assert metrics["gatewayd_mcp_requests_total", (("method", method), ("outcome", ended))] == 0
+        assert metrics["gatewayd_http_requests_turned_away_total", ()] == 0
         for outcome in DELIVERIES:
             assert metrics["gatewayd_webhook_deliveries_total", (("outcome", outcome),)] == 0
         for name in ("gatewayd_audit_write_seconds_count", "gatewayd_audit_write_failures_total", "gatewayd_mcp_sessions"):
