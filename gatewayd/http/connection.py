@@ -6,6 +6,7 @@ the handler pulls the body; nothing is read ahead of need; an upgrade is not off
 """
 
 import os
+import select
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from typing import Any, Final, Protocol, final
@@ -430,8 +431,16 @@ class Connection:
         with trio.move_on_after(HEAD_S):
             may_begin = await self._intake.wait(is_leaving=is_leaving)
             self.idle_since_s = trio.current_time()
+            if may_begin and not is_leaving and self._has_left():
+                raise ClientGone  # it gave up: what nobody waits for would hold up those who still do
             return may_begin
         return False
+
+    def _has_left(self) -> bool:
+        """Whether the client has closed its side. Nothing is read."""
+        poll = select.poll()
+        poll.register(self._fd, select.POLLRDHUP)
+        return bool(poll.poll(0))
 
     async def _linger(self) -> None:
         """Lets the last answer arrive: closing over unread bytes would make the kernel reset it away (RFC 9112 section 9.6)."""

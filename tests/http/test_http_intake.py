@@ -11,8 +11,11 @@ from trio.testing import wait_all_tasks_blocked
 
 from gatewayd.http import server as server_module
 from gatewayd.http.app import create_app
+from gatewayd.http.connection import Connection
 from gatewayd.http.intake import Intake
 from gatewayd.http.server import HttpServer
+from gatewayd.http.unsent import Unsent
+from gatewayd.http.watch import Watch
 from gatewayd.mcp.exchange import Exchange
 
 CALL = b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}"
@@ -112,6 +115,35 @@ async def test_an_agent_that_is_turned_away_is_told_when_to_return(closed_port: 
 
 async def test_health_is_answered_while_agents_are_turned_away(closed_port: int) -> None:
     assert (await asked(closed_port, HEALTH)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_what_nobody_waits_for_is_not_begun() -> None:
+    """Requests that wait for the intake: of three the first client leaves, and only the others are begun."""
+    begun: list[bytes] = []
+    intake = Intake(a_pass=1)
+    assert intake.take()  # and nobody runs it yet
+
+    async def mcp(exchange: Exchange) -> None:
+        begun.append(await exchange.body(100, 10))
+        await exchange.answer(200, b"{}")
+
+    async with trio.open_nursery() as nursery:
+        clients = []
+        for number in range(3):
+            theirs, ours = trio.socket.socketpair()
+            nursery.start_soon(Connection(create_app(mcp), trio.SocketStream(theirs), intake, Watch(()), Unsent()).serve)
+            await ours.send(CALL.replace(b"{}", b"%02d" % number))
+            await wait_all_tasks_blocked()
+            clients.append(ours)
+        assert intake.statistics().waiting == 3
+        clients[0].close()
+        nursery.start_soon(intake.run)
+        with trio.fail_after(20):
+            for ours in clients[1:]:
+                assert (await ours.recv(4096)).startswith(b"HTTP/1.1 200 ")
+                ours.close()
+        nursery.cancel_scope.cancel()
+    assert begun == [b"01", b"02"]
 
 
 async def test_a_crowd_is_accepted_at_once(closed_port: int) -> None:
