@@ -54,14 +54,14 @@ def main() -> None:
 
 
 @contextmanager
-def postgresql(folder: Path) -> Iterator[Database]:
-    """The embedded server with seed.sql; settings as they come."""
+def postgresql(folder: Path, more_sql: str = "") -> Iterator[Database]:
+    """The embedded server with seed.sql and `more_sql`; settings as they come."""
     folder.mkdir(parents=True)
     server = EmbeddedPostgres(folder, version=16, tcp=True, superuser_password="bench", settings={"max_connections": "200"})
     server.initialise()
     server.start()
     try:
-        server.psql((HERE / "seed.sql").read_text(encoding="utf-8"))
+        server.psql((HERE / "seed.sql").read_text(encoding="utf-8") + more_sql)
         found = server.postmaster()
         assert found is not None
         yield Database(found.port, found.pid)
