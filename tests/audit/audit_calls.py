@@ -72,7 +72,7 @@ class FileView:
         return found
 
     def run(self, path: str | Path, sql: str) -> list[tuple[object, ...]]:
-        connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+        connection = sqlite3.connect(path, isolation_level=None, timeout=5)  # gatewayd itself may carry its log over just then
         try:
             return connection.execute(sql).fetchall()
         finally:
