@@ -17,7 +17,7 @@ from typing import Final
 
 import trio
 
-from gatewayd import __version__, log
+from gatewayd import __version__, log, memory
 from gatewayd.audit.events import DEFAULT_DATABASE
 from gatewayd.audit.writer import Audit, AuditFileLocked, AuditFileUnusable, open_audit
 from gatewayd.databases import Databases, check_masks
@@ -192,6 +192,7 @@ class _Daemon:
 
     def _announce(self, gateway: Gateway, address: str) -> None:
         policy = "file" if self._settings.policy_file else "none: reads allowed, writes denied"
+        memory.settle()
         log.info(log.STARTED, version=__version__, address=address, databases=len(gateway.databases), policy=policy)
         if not self._stop.is_set():
             self._manager.ready(_status(gateway))
