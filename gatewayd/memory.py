@@ -8,8 +8,8 @@ _WORTH_BYTES: Final = 4 * 1024 * 1024  # below it trimming costs more than it gi
 
 
 def settle() -> None:
-    """To be called once the start is over. A full collection stops everything, and what was loaded by then, 70 000 objects or 40 ms,
-    is most of what it would go through."""
+    """To be called once the start is over: a full collection stops everything, and the 70 000 objects that were loaded by then
+    are most of what it would go through, 30 ms and more."""
     gc.freeze()
 
 

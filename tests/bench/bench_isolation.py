@@ -1,4 +1,4 @@
-"""What one agent costs another: a quiet agent alone, then beside a neighbour that asks for all it can get (README, Load and fairness).
+"""What one agent costs another: a quiet agent alone, then beside a neighbour that takes all it can (README: Load and fairness).
 
     python -m tests.bench.bench_isolation
 
