@@ -13,7 +13,7 @@ import msgspec
 import trio
 
 from gatewayd import log, memory
-from gatewayd.http.connection import FULL, Connection, Handler
+from gatewayd.http.connection import FULL, KEEP_ALIVE_S, Connection, Handler
 from gatewayd.http.intake import Intake, IntakeStatistics
 from gatewayd.http.unsent import Unsent
 from gatewayd.http.watch import Watch
@@ -22,6 +22,7 @@ BACKLOG: Final = 1024
 CONNECTIONS: Final = 4096
 RESERVED_DESCRIPTORS: Final = 256  # for pools, the audit file, the loops: agents' connections must not starve them
 _CROWD: Final = 1024  # so many connections leave memory behind that is worth collecting
+_CROWD_LOOK_S: Final = 5.0
 _ACCEPT_PAUSE_S: Final = 0.1
 _ACCEPT_LOG_S: Final = 60.0
 _ACCEPT_A_PASS: Final = 16
@@ -72,6 +73,7 @@ class HttpServer:
                 around.start_soon(self._intake.run)
                 around.start_soon(self._watch.expire)
                 around.start_soon(self._watch.look)
+                around.start_soon(self._collect_after_crowds)
                 async with trio.open_nursery() as connections:
                     async with trio.open_nursery() as accepting:
                         for listener in listeners:
@@ -126,8 +128,15 @@ class HttpServer:
             self._open.discard(connection)
             del connection
             self._unsent.connection_ended()
+
+    async def _collect_after_crowds(self) -> None:
+        """Twice: Trio's heap holds the deadlines of connections that have ended until their time, and each a piece of memory."""
+        while True:
+            await trio.sleep(_CROWD_LOOK_S)
             if self._most_open >= _CROWD > 8 * len(self._open):
                 self._most_open = 0
+                memory.collect()
+                await trio.sleep(KEEP_ALIVE_S)
                 memory.collect()
 
     def _log_accept(self, error: OSError) -> None:
