@@ -25,6 +25,48 @@ SECRETS = {
     "a session of somebody": "session-canary95",
 }
 ENCODED_PASSWORD = quote(PASSWORD, safe="")
+ADDRESS = f"postgresql://someone:{SECRETS['an address in a policy']}@127.0.0.1:1/db"
+POLICY = """
+table_access: {default: read, tables: {secrets: deny, written: read_write}}
+column_masks:
+  customers: {name: consistent-hash, email: {t: pseudonymize, kind: email}}
+"""
+BAD_POLICIES = [
+    f"databases: [{{name: x, url: '{ADDRESS}', urls: '{ADDRESS}'}}]",
+    f"url: '{ADDRESS}'",
+    f"'{ADDRESS}': read",
+    f"table_access: {{default: '{ADDRESS}'}}",
+    f"table_access: {{tables: {{'{ADDRESS}': read}}}}",
+    f"table_access: {{tables: {{orders: '{ADDRESS}'}}}}",
+    f"limits: {{max_rows: '{ADDRESS}'}}",
+    f"functions: {{allow: ['{ADDRESS}']}}",
+    f"column_masks: {{customers: {{name: '{ADDRESS}'}}}}",
+    f"requires_features: ['{ADDRESS}']",
+    f"public_urls: ['{ADDRESS}']",
+    f"a: !!python/object {ADDRESS}",
+    f"a: &x '{ADDRESS}'\nb: *x",
+    f"a: '{ADDRESS}'\na: '{ADDRESS}'",
+    f"\t{ADDRESS}: [",
+    f"databases: [{{name: '{ADDRESS}', url: '{ADDRESS}', dialect: '{ADDRESS}'}}, '{ADDRESS}']",
+]
+
+
+def secret_variables() -> dict[str, str]:
+    """Everything that can be set to a secret but the database, with addresses at which nobody answers."""
+    hook = f"http://{SECRETS['user part of the webhook']}:{SECRETS['password of the webhook']}@127.0.0.1:1"
+    return {
+        "INDEXER_TOKEN": SECRETS["INDEXER_TOKEN"],
+        "GATEWAY_MASK_SALT": SECRETS["GATEWAY_MASK_SALT"],
+        "GATEWAY_DENY_WEBHOOK": f"{hook}/{SECRETS['path of the webhook']}?key={SECRETS['query of the webhook']}",
+        "GATEWAY_TELEMETRY": "1",
+        "GATEWAY_TELEMETRY_HEARTBEAT_MS": "200",
+        "GATEWAY_TELEMETRY_ENDPOINT": (
+            f"http://127.0.0.1:1/{SECRETS['path of the telemetry collector']}?k={SECRETS['query of the telemetry collector']}"
+        ),
+        "GATEWAY_APPROVAL_URL": f"http://127.0.0.1:1/?k={SECRETS['query of the approval gate']}",
+        "GATEWAY_APPROVAL_TOKEN": SECRETS["GATEWAY_APPROVAL_TOKEN"],
+        "GATEWAY_LOG_LEVEL": "debug",
+    }
 
 
 def forms(secret: str) -> set[bytes]:

@@ -10,37 +10,21 @@ import signal
 import subprocess
 import sys
 import time
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
 from urllib.parse import quote
 
 import httpx
 import pytest
 
-from gatewayd.cli.policyfile import Entry
-from gatewayd.gateway import Masking
-from gatewayd.masking.plan import Rewritten
-from gatewayd.notify.post import Poster
-from gatewayd.policy.load import PolicyErrors, load_policies
-from gatewayd.policy.model import Policy
-from gatewayd.settings import SettingsErrors, load_settings
-from gatewayd.variables import NAMES
 from tests.cli.gatewayd_process import Running, environment, run, serving
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import SHOP, variables
-from tests.faults.canaries import ENCODED_PASSWORD, PASSWORD, SECRETS, found_in
+from tests.faults.canaries import ADDRESS, BAD_POLICIES, ENCODED_PASSWORD, PASSWORD, POLICY, SECRETS, found_in, secret_variables
 from tests.faults.hostile import ACCEPT, INITIALIZE, message
 
 ROLE = "bearer_of_secrets"
-ADDRESS = f"postgresql://someone:{SECRETS['an address in a policy']}@127.0.0.1:1/db"
-POLICY = """
-table_access: {default: read, tables: {secrets: deny, written: read_write}}
-column_masks:
-  customers: {name: consistent-hash, email: {t: pseudonymize, kind: email}}
-"""
 STATEMENTS = [
     "SELECT * FROM customers LIMIT 3",
     "SELECT email FROM customers WHERE name = 'x'",
@@ -52,42 +36,6 @@ STATEMENTS = [
     "EXPLAIN SELECT * FROM customers",
     "SELECT current_setting('gatewayd.salt')",
 ]
-BAD_POLICIES = [
-    f"databases: [{{name: x, url: '{ADDRESS}', urls: '{ADDRESS}'}}]",
-    f"url: '{ADDRESS}'",
-    f"'{ADDRESS}': read",
-    f"table_access: {{default: '{ADDRESS}'}}",
-    f"table_access: {{tables: {{'{ADDRESS}': read}}}}",
-    f"table_access: {{tables: {{orders: '{ADDRESS}'}}}}",
-    f"limits: {{max_rows: '{ADDRESS}'}}",
-    f"functions: {{allow: ['{ADDRESS}']}}",
-    f"column_masks: {{customers: {{name: '{ADDRESS}'}}}}",
-    f"requires_features: ['{ADDRESS}']",
-    f"public_urls: ['{ADDRESS}']",
-    f"a: !!python/object {ADDRESS}",
-    f"a: &x '{ADDRESS}'\nb: *x",
-    f"a: '{ADDRESS}'\na: '{ADDRESS}'",
-    f"\t{ADDRESS}: [",
-    f"databases: [{{name: '{ADDRESS}', url: '{ADDRESS}', dialect: '{ADDRESS}'}}, '{ADDRESS}']",
-]
-
-
-def secret_variables() -> dict[str, str]:
-    """Everything that can be set to a secret but the database, with addresses at which nobody answers."""
-    hook = f"http://{SECRETS['user part of the webhook']}:{SECRETS['password of the webhook']}@127.0.0.1:1"
-    return {
-        "INDEXER_TOKEN": SECRETS["INDEXER_TOKEN"],
-        "GATEWAY_MASK_SALT": SECRETS["GATEWAY_MASK_SALT"],
-        "GATEWAY_DENY_WEBHOOK": f"{hook}/{SECRETS['path of the webhook']}?key={SECRETS['query of the webhook']}",
-        "GATEWAY_TELEMETRY": "1",
-        "GATEWAY_TELEMETRY_HEARTBEAT_MS": "200",
-        "GATEWAY_TELEMETRY_ENDPOINT": (
-            f"http://127.0.0.1:1/{SECRETS['path of the telemetry collector']}?k={SECRETS['query of the telemetry collector']}"
-        ),
-        "GATEWAY_APPROVAL_URL": f"http://127.0.0.1:1/?k={SECRETS['query of the approval gate']}",
-        "GATEWAY_APPROVAL_TOKEN": SECRETS["GATEWAY_APPROVAL_TOKEN"],
-        "GATEWAY_LOG_LEVEL": "debug",
-    }
 
 
 @pytest.fixture
@@ -253,55 +201,6 @@ def test_commands_and_failures_at_start(role: str, tmp_path: Path, free_port: in
         assert ended.stdout + ended.stderr or what == "stdio"
         said[what] = (ended.stdout + ended.stderr).encode()
     assert found_in(said) == []
-
-
-HOLD_SECRETS = {
-    "DATABASE_URL", "INDEXER_TOKEN", "GATEWAY_MASK_SALT", "GATEWAY_DENY_WEBHOOK", "GATEWAY_TELEMETRY_ENDPOINT",
-    "GATEWAY_APPROVAL_URL", "GATEWAY_APPROVAL_TOKEN",
-}  # fmt: skip
-BROKEN_ADDRESS = (
-    f"http://{SECRETS['user part of the webhook']}:{SECRETS['password of the webhook']}@:x/{SECRETS['path of the webhook']}"
-)
-
-
-def test_every_setting_broken() -> None:
-    """What may hold a secret set to each, the rest to addresses: the problems name the variable and never the value."""
-    addresses = [ADDRESS, BROKEN_ADDRESS, f"x{ADDRESS}", f"{ADDRESS} ", f"'{ADDRESS}", f"{ADDRESS}?x={PASSWORD}"]
-    said: dict[str, bytes] = {}
-    for name in sorted(NAMES):
-        texts = [*addresses, *SECRETS.values()] if name in HOLD_SECRETS else addresses
-        for number, text in enumerate([*texts, *(f"{text}\n\x01\udcff" for text in texts)]):
-            try:
-                loaded: object = load_settings({"DATABASE_URL": "postgresql://u@h/d", name: text})
-            except SettingsErrors as errors:
-                shown = f"{errors!r} {errors} {''.join(traceback.format_exception(errors))}"
-            else:
-                shown = repr(loaded) if name in HOLD_SECRETS else ""
-            said[f"{name} {number}"] = shown.encode("utf-8", "surrogateescape")
-    assert found_in(said) == []
-
-
-def test_what_the_core_holds_shows_no_secret(tmp_path: Path) -> None:
-    """`repr` is what a debugger, a traceback with locals or a careless line of log would print."""
-    given = {**variables("", tmp_path, POLICY), **secret_variables()}
-    settings = load_settings({**given, "DATABASE_URL": f"postgresql://u:{ENCODED_PASSWORD}@h/d"})
-    named = load_policies(f"databases: [{{name: x, url: '{ADDRESS}'}}]", {})
-    assert named.databases is not None
-    with pytest.raises(PolicyErrors) as refused:
-        load_policies(BAD_POLICIES[-1], {})
-    things: list[object] = [
-        settings,
-        settings.variables,
-        Masking(settings.mask_salt, True),
-        named,
-        named.databases[0],
-        refused.value,
-        refused.value.problems,
-        Entry("x", Policy(), ADDRESS),
-        Poster(secret_variables()["GATEWAY_DENY_WEBHOOK"], "1"),
-        Rewritten(cast(Any, None), (SECRETS["GATEWAY_MASK_SALT"].encode(),), ()),
-    ]
-    assert found_in({type(thing).__name__: repr(thing).encode() for thing in things}) == []
 
 
 CRASH = """
