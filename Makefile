@@ -64,8 +64,9 @@ corpus: $(VENV)/.dev  ## statements that must be refused and statements that mus
 bench: $(VENV)/.dev  ## the same work on gatewayd and, where npm is, on its peers
 	@$(BIN)/python -m tests.bench.run
 
-soak: $(VENV)/.dev  ## the long runs: faults, canaries, then generated statements for MINUTES (60)
-	@$(BIN)/pytest -m soak --timeout 0 tests/faults tests/masking
+soak: $(VENV)/.dev  ## the long runs: faults, canaries, fresh examples, then generated statements for MINUTES (60)
+	@$(BIN)/pytest -m soak --timeout 0 --hypothesis-profile soak tests/faults tests/masking
+	@$(BIN)/pytest --hypothesis-profile soak tests/sql tests/mcp tests/properties tests/masking
 	@$(BIN)/python -m tests.properties.run --minutes $(MINUTES)
 
 UV := $(shell command -v uv || echo build/uv/bin/uv)

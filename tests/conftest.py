@@ -17,9 +17,11 @@ import pytest
 
 from gatewayd.demo.postgres import SUPERUSER, EmbeddedPostgres, Version
 
-# No timings: a busy machine makes no test fail.
-hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.load_profile("untimed")
+# No timings: a busy machine makes no test fail. `make test` looks at the same examples each time, so that a change is blamed for
+# its own failures; `make soak` looks for others.
+hypothesis.settings.register_profile("soak", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("same", hypothesis.settings.get_profile("soak"), derandomize=True)
+hypothesis.settings.load_profile("same")
 
 # No proxy stands between the tests and what they start on this machine.
 for variable in ("http_proxy", "https_proxy", "all_proxy"):
