@@ -12,7 +12,8 @@ from werkzeug.exceptions import MethodNotAllowed
 
 from gatewayd import log
 from gatewayd.http.asgi import asgi
-from gatewayd.http.connection import Connection, Handler
+from gatewayd.http.connection import Handler
+from gatewayd.http.exchange import HttpExchange
 from gatewayd.http.health import health
 from gatewayd.mcp.exchange import Exchange
 
@@ -23,8 +24,8 @@ def create_app(mcp: Callable[[Exchange], Awaitable[None]], blueprints: Sequence[
     """`blueprints` are the operators' routes; /health is always there. Every unknown path has one and the same 404."""
     operators = asgi(create_quart([health, *blueprints]))  # type: ignore[arg-type]  # TypedDicts for what ASGI calls a dict
 
-    async def gateway(connection: Connection) -> None:
-        await (mcp if connection.head.path == MCP_PATH else operators)(connection)
+    async def gateway(exchange: HttpExchange) -> None:
+        await (mcp if exchange.head.path == MCP_PATH else operators)(exchange)
 
     return gateway
 

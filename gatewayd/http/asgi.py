@@ -12,7 +12,9 @@ from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
-from gatewayd.http.connection import ClientGone, Connection, Handler
+from gatewayd.http.connection import Handler
+from gatewayd.http.exchange import HttpExchange
+from gatewayd.http.wire import ClientGone
 
 Message = dict[str, Any]
 App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
@@ -27,8 +29,8 @@ def asgi(app: App) -> Handler:
     config.include_date_header = False
     context = WorkerContext(None)
 
-    async def handle(connection: Connection) -> None:
-        await _Run(app, config, context, connection).run()
+    async def handle(exchange: HttpExchange) -> None:
+        await _Run(app, config, context, exchange).run()
 
     return handle
 
@@ -37,18 +39,18 @@ def asgi(app: App) -> Handler:
 class _Run:
     """One request to one application."""
 
-    def __init__(self, app: App, config: Config, context: WorkerContext, connection: Connection) -> None:
+    def __init__(self, app: App, config: Config, context: WorkerContext, exchange: HttpExchange) -> None:
         self._app: Final = app
-        self._connection: Final = connection
+        self._exchange: Final = exchange
         self._more = True  # of the body
         self._held = b""  # of the answer, until it is known whether more follows: then head and body travel together
         unused, task_group = cast(Any, None), cast(Any, self)
         self._stream: Final = HTTPStream(
-            unused, config, context, task_group, False, connection.peer, connection.local, self._stream_event, 1
+            unused, config, context, task_group, False, exchange.peer, exchange.local, self._stream_event, 1
         )
 
     async def run(self) -> None:
-        head, length = self._connection.head, self._connection.body_bytes
+        head, length = self._exchange.head, self._exchange.body_bytes
         framing = [] if length is None else [(b"content-length", b"%d" % length)]
         await self._stream.handle(
             Request(
@@ -72,9 +74,9 @@ class _Run:
         """The body as it comes, in pieces as large as are here; after it, only that the client is gone."""
         try:
             if self._more:
-                data, self._more = await self._connection.read()
+                data, self._more = await self._exchange.read()
                 return {"type": "http.request", "body": data, "more_body": self._more}
-            await self._connection.gone()
+            await self._exchange.gone()
         except ClientGone:
             self._more = False
         return {"type": "http.disconnect"}
@@ -83,18 +85,18 @@ class _Run:
         await self._stream.app_send(cast(Any, message))
         if self._held:
             data, self._held = self._held, b""
-            await self._connection.write(data)
+            await self._exchange.write(data)
 
     async def _stream_event(self, event: Event) -> None:
         """What `HTTPStream` wants written."""
         match event:
             case Response():
-                await self._connection.start(event.status_code, list(event.headers))
+                await self._exchange.start(event.status_code, list(event.headers))
             case Body():
                 self._held = bytes(event.data)
             case EndBody():
                 data, self._held = self._held, b""
-                await self._connection.end(data)
+                await self._exchange.end(data)
             case StreamClosed():
                 self._stream.closed = True
 

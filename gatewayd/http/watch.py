@@ -8,6 +8,7 @@ import trio
 
 from gatewayd.http import connection as connections
 from gatewayd.http.connection import Connection
+from gatewayd.http.exchange import HttpExchange
 
 LOOK_S: Final = 0.1  # a call that is over sooner is not looked at
 
@@ -18,16 +19,16 @@ class Watch:
 
     def __init__(self, connections: Collection[Connection]) -> None:
         self._connections: Final = connections
-        self._watched: set[Connection] = set()
+        self._watched: set[HttpExchange] = set()
         self._wanted = trio.Event()
 
-    def add(self, connection: Connection) -> None:
-        self._watched.add(connection)
+    def add(self, exchange: HttpExchange) -> None:
+        self._watched.add(exchange)
         if not self._wanted.is_set():
             self._wanted.set()
 
-    def discard(self, connection: Connection) -> None:
-        self._watched.discard(connection)
+    def discard(self, exchange: HttpExchange) -> None:
+        self._watched.discard(exchange)
 
     async def expire(self) -> None:
         """Ends what idles, at most a tenth of the time late. Runs until cancelled."""
@@ -40,12 +41,12 @@ class Watch:
 
     async def look(self) -> None:
         """Looks for clients that left. Runs until cancelled; asleep while no call wants it."""
-        seen: set[Connection] = set()
+        seen: set[HttpExchange] = set()
         while True:
             await self._wanted.wait()
             await trio.sleep(LOOK_S)
-            for connection in seen & self._watched:
-                connection.look()
+            for exchange in seen & self._watched:
+                exchange.look()
             seen = set(self._watched)
             if not seen:
                 self._wanted = trio.Event()

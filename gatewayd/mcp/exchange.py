@@ -1,4 +1,4 @@
-"""The seam to HTTP: one request to read and to answer, as the protocol layer sees it. `http/connection.py` gives it.
+"""The seam to HTTP: one request to read and to answer, as the protocol layer sees it. `http/exchange.py` gives it.
 
 Not ASGI: its dictionaries, two messages an answer and their checks cost as much as the rest of a call's protocol (PROFILE.md).
 """

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from gatewayd.http.connection import HEAD_S, KEEP_ALIVE_S, SEND_S
+from gatewayd.http.connection import HEAD_S, KEEP_ALIVE_S
+from gatewayd.http.wire import SEND_S
 from gatewayd.mcp.reply import BODY_S
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import Agent, until

@@ -133,11 +133,11 @@ async def test_answers_are_the_same_however_the_request_was_read() -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(connection.serve)
         for body in (b"plain", b"empty", b"stream", b"named"):
-            connection._repeated = None
+            connection._http._repeated = None
             read = await asked(body)
             await asked(b"plain")
             await asked(b"plain")
-            assert connection._repeated is not None
+            assert connection._http._repeated is not None
             assert await asked(body) == read
             assert await asked(body, split=30) == read
         assert re.match(rb"HTTP/1.1 200 \r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n", await asked(b"plain"))

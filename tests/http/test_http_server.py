@@ -15,6 +15,7 @@ import trio
 import trio.testing
 
 from gatewayd.http import connection as connections
+from gatewayd.http import http1, wire
 from gatewayd.http.asgi import asgi
 from gatewayd.http.server import HttpServer, open_listeners
 
@@ -272,7 +273,7 @@ async def test_a_client_that_pipelines_endlessly_behind_a_held_request() -> None
             while True:
                 await stream.send_all(HELLO * 1000)
         (connection,) = serving.server._open
-        assert len(connection._h11.trailing_data[0]) <= connections._READ_AHEAD_BYTES + connections.HEAD_BYTES
+        assert len(connection._http._h11.trailing_data[0]) <= http1.READ_AHEAD_BYTES + http1.HEAD_BYTES
         serving.app.release.set()
         serving.stop.set()
 
@@ -350,16 +351,21 @@ async def test_a_refused_body_does_not_lose_the_answer() -> None:
         assert answer.endswith(b"hello")
 
 
-async def test_who_goes_on_sending_a_refused_body_is_heard_out(mock_clock: trio.testing.MockClock) -> None:
+@pytest.mark.parametrize(
+    ("framing", "answer"), [(b"", (200, b"hello")), (b"transfer-encoding: chunked\r\n", (400, b""))], ids=["refused", "bad"]
+)
+async def test_who_goes_on_sending_a_refused_body_is_heard_out(
+    mock_clock: trio.testing.MockClock, framing: bytes, answer: tuple[int, bytes]
+) -> None:
     """A client that writes its whole body before it reads: over a slow line that takes longer than a moment."""
     async with served() as serving, await serving.connect() as stream:
-        await stream.send_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 50000000\r\n\r\n")
-        assert await read_answer(stream) == (200, b"hello")
+        await stream.send_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 50000000\r\n" + framing + b"\r\n")
+        assert await read_answer(stream) == answer
         (connection,) = serving.server._open
 
         async def send_and_wait(seconds: float) -> None:
             await stream.send_all(b"x" * 1000)
-            while unread_bytes(connection._fd):
+            while unread_bytes(connection._wire._fd):
                 await trio.lowlevel.checkpoint()
             await trio.testing.wait_all_tasks_blocked()
             mock_clock.jump(seconds)
@@ -444,12 +450,12 @@ async def test_a_client_that_stops_reading_does_not_block_the_stop() -> None:
         await serving.app.started.wait()
         await stream.receive_some(1)
         serving.stop.set()
-        with trio.fail_after(connections.SEND_S - 5):  # the write itself is given up at SEND_S
+        with trio.fail_after(wire.SEND_S - 5):  # the write itself is given up at SEND_S
             await serving.ended.wait()
 
 
 async def test_a_client_that_stops_reading_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SEND_S", 0.05)
+    monkeypatch.setattr(wire, "SEND_S", 0.05)
     async with served() as serving, await serving.connect() as stream:
         await stream.send_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n")
         await serving.app.started.wait()

@@ -1,0 +1,107 @@
+"""The bytes of one connection: read when some are here, written while there is room; given up on when the client takes none.
+
+Straight on the descriptor: Trio's `send_all` passes a checkpoint even when the socket has room.
+"""
+
+import os
+import select
+from typing import Final, final
+
+import trio
+
+from gatewayd.http.unsent import Unsent
+
+SEND_S: Final = 30.0  # for one write that the client does not take
+_JOINED_BYTES: Final = 128 * 1024  # a larger body is written behind its head instead of copied beside it
+
+
+class ClientGone(ConnectionError):
+    """Raised by what reads and writes when nobody is there any more."""
+
+
+@final
+class Wire:
+    """Of one socket, which it closes. Whatever fails on it sets `is_gone`; what waits raises ClientGone then."""
+
+    def __init__(self, stream: trio.SocketStream, unsent: Unsent) -> None:
+        self.is_gone = False
+        """Nobody is there any more, or is to be treated so: nothing more is due to be read or written. Never taken back."""
+        self._stream: Final = stream
+        self._fd: Final = stream.socket.fileno()
+        self._unsent: Final = unsent
+        self._out: list[bytes] = []
+
+    async def read(self, at_most: int) -> bytes:
+        """Waits for some bytes; empty at their end, where the client may still read."""
+        await trio.lowlevel.wait_readable(self._fd)
+        try:
+            return os.read(self._fd, at_most)
+        except OSError as error:
+            self.is_gone = True
+            raise ClientGone from error
+
+    def read_now(self, at_most: int) -> bytes | None:
+        """What is here; None when nothing is, empty at the end and when nobody is there any more."""
+        try:
+            return os.read(self._fd, at_most)
+        except BlockingIOError:
+            return None
+        except OSError:
+            self.is_gone = True
+            return b""
+
+    def has_left(self) -> bool:
+        """Whether the client has closed its side. Nothing is read."""
+        poll = select.poll()
+        poll.register(self._fd, select.POLLRDHUP)
+        return bool(poll.poll(0))
+
+    def queue(self, *pieces: bytes) -> None:
+        """They leave with the next `flush`, in one write unless they are large."""
+        self._out += pieces
+
+    async def flush(self) -> None:
+        out, self._out = self._out, []
+        if sum(map(len, out)) <= _JOINED_BYTES:
+            out = [b"".join(out)]
+        for data in out:
+            await self.write(data)
+
+    async def write(self, data: bytes) -> None:
+        """Straight to the socket, and no checkpoint, while its buffer has room. A write cut off midway ends the connection."""
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[os.write(self._fd, left) :]
+            except BlockingIOError:
+                await self._room(len(data))
+            except OSError as error:
+                self.is_gone = True
+                raise ClientGone from error
+
+    async def end(self) -> None:
+        """Tells the client that nothing more comes; it can still be read."""
+        try:
+            await self._stream.send_eof()
+        except trio.BrokenResourceError as error:
+            self.is_gone = True
+            raise ClientGone from error
+
+    async def close(self) -> None:
+        """At once: what the kernel has not sent it may still send."""
+        await trio.aclose_forcefully(self._stream)
+
+    async def _room(self, held: int) -> None:
+        ready = False
+        wait = trio.CancelScope(deadline=trio.current_time() + SEND_S)
+        self._unsent.begin(wait, held)
+        try:
+            with wait:
+                await trio.lowlevel.wait_writable(self._fd)
+                ready = True
+        finally:
+            self._unsent.end(wait)
+            if not ready:
+                self.is_gone = True
+        if not ready:
+            raise ClientGone
