@@ -60,9 +60,12 @@ def nodes(*trees: Any) -> Iterator[tuple[str, Node]]:
         part = pending.pop()
         if isinstance(part, dict):
             for key, value in part.items():
-                if isinstance(value, dict) and key[:1].isupper():
-                    yield key, value
-                pending.append(value)
+                if isinstance(value, dict):
+                    if key[:1].isupper():
+                        yield key, value
+                    pending.append(value)
+                elif isinstance(value, list):
+                    pending.append(value)
         elif isinstance(part, list):
             pending.extend(part)
 

@@ -172,12 +172,13 @@ def _rewritten(statement: Statement, touched: list[_Touched], rules: MaskRules, 
     read = [each for each in touched if not each.use.writes]
     if not read or statement.kind.startswith(_LEAVES_NAMES):
         return Rewritten(statement, (), ())
-    named = mentions(parse(statement.sql).node)
+    tree = parse(statement.sql)
+    named = mentions(tree.node)
     parameters = Parameters(salt)
     sources: dict[int, Source] = {
         each.use.position: source(each.relation, each.masks, rules.catalog, parameters, named) for each in read
     }
-    changed, edits = rewrite(statement, sources)
+    changed, edits = rewrite(statement, tree, sources)
     ordered = any(marks_of(rules).ordered(each.relation) for each in read)
     return Rewritten(changed, tuple(parameters.values), _columns(read, named), edits, ordered)
 
