@@ -26,10 +26,15 @@ class Mentions(msgspec.Struct, frozen=True):
 
 
 def mentions(*trees: Any) -> Mentions:
+    return mentions_among(nodes(*trees))
+
+
+def mentions_among(found: Iterable[tuple[str, Node]]) -> Mentions:
+    """`found` are all nodes of some trees."""
     names: Counter[str] = Counter()
     items: set[str] = set()
     everything = renamed = False
-    for kind, body in nodes(*trees):
+    for kind, body in found:
         alias = body.get("alias")
         if isinstance(alias, dict):
             items.add(alias.get("aliasname", ""))

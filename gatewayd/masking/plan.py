@@ -7,7 +7,7 @@ import msgspec
 from gatewayd.catalog import Catalog, Relation
 from gatewayd.masking import constraints, explain, writes
 from gatewayd.masking.marks import marks_of, masking_of
-from gatewayd.masking.mentions import Mentions, mentions
+from gatewayd.masking.mentions import Mentions, mentions_among, nodes
 from gatewayd.masking.results import PostExec
 from gatewayd.masking.rewrite import NotRewritten, Source, rewrite
 from gatewayd.masking.rules import MaskRules, Masks
@@ -173,12 +173,13 @@ def _rewritten(statement: Statement, touched: list[_Touched], rules: MaskRules, 
     if not read or statement.kind.startswith(_LEAVES_NAMES):
         return Rewritten(statement, (), ())
     tree = parse(statement.sql)
-    named = mentions(tree.node)
+    found = list(nodes(tree.node))
+    named = mentions_among(found)
     parameters = Parameters(salt)
     sources: dict[int, Source] = {
         each.use.position: source(each.relation, each.masks, rules.catalog, parameters, named) for each in read
     }
-    changed, edits = rewrite(statement, tree, sources)
+    changed, edits = rewrite(statement, tree, found, sources)
     ordered = any(marks_of(rules).ordered(each.relation) for each in read)
     return Rewritten(changed, tuple(parameters.values), _columns(read, named), edits, ordered)
 

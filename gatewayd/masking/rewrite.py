@@ -5,10 +5,10 @@ again, and its tree must be the old one with exactly the expected subqueries in 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from pglast.parser import ParseError, parse_sql_json
@@ -25,6 +25,7 @@ _STAR: Final = "ASCII_42"
 _LOCATION: Final = re.compile(r',"location":-?\d+')  # most positions; it begins with plain text, and is searched for much faster
 _POSITION: Final = re.compile(r',?"(?:\w*location|stmt_len|\w*list_(?:start|end))":-?\d+')
 _OTHERS: Final = ('{"location":', '_location":', 'list_start":', 'list_end":')
+_MARK: Final = "gatewayd"
 _MOVING: Final = ("ColumnRef", "SubLink", "RangeVar")
 
 
@@ -54,11 +55,12 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 def rewrite(
-    statement: Statement, tree: Tree, sources: Mapping[int, Source]
+    statement: Statement, tree: Tree, found: Sequence[tuple[str, Node]], sources: Mapping[int, Source]
 ) -> tuple[Statement, tuple[tuple[int, int, int], ...]]:
     """The statement with `sources` in place of the relations at those positions, and where it differs: start and end in the
-    agent's text, length in the new one, in characters. Takes `tree`, the statement's, to pieces. Raises NotRewritten."""
-    cuts = _Cuts(tree, sources)
+    agent's text, length in the new one, in characters. `found` are the nodes of `tree`, which is taken to pieces. Raises
+    NotRewritten."""
+    cuts = _Cuts(tree, found, sources)
     edits = sorted(cuts.edits, key=lambda edit: edit.start)
     if any(before.end > after.start for before, after in pairwise(edits)):
         raise NotRewritten("two places to replace overlap", shape=True)
@@ -78,20 +80,23 @@ def rewrite(
 class _Cuts:
     """The places to replace, and what the parser must find there."""
 
-    def __init__(self, tree: Tree, sources: Mapping[int, Source]) -> None:
+    def __init__(self, tree: Tree, found: Sequence[tuple[str, Node]], sources: Mapping[int, Source]) -> None:
         self.edits: list[Edit] = []
-        self.queries: dict[int, tuple[str, str]] = {}  # by position of the relation: the query, and the name that it keeps
+        self.queries: dict[int, str] = {}  # by position of the relation
+        self.replaced: list[tuple[str, Node, Node]] = []  # kind and body of what goes, and the relation in it
         self.shortened: dict[int, int] = {}  # by position of a column reference: how many of its parts go
+        self.references: list[Node] = []  # bodies of these
         self._data = tree.data
         self._tokens = [Token(token.start + tree.start, token.end + tree.start, token.name) for token in _tokens(tree)]
         self._at = {token.start: index for index, token in enumerate(self._tokens)}
         bare: set[tuple[str, str]] = set()
         sampled: set[int] = set()
-        found = list(nodes(tree.node))
         for kind, body in found:
             if kind == "RangeTableSample":
                 [(inner, relation)] = body["relation"].items()
                 position = relation.get("location", 0)
+                if inner == "RangeVar" and position in sources:
+                    self.replaced.append((kind, body, relation))
                 if inner == "RangeVar" and position in sources and position not in self.queries:
                     if any(part in _MOVING for part, _ in nodes(body.get("args"), body.get("repeatable"))):
                         raise NotRewritten("TABLESAMPLE of a masked relation with an argument that is not a constant", shape=True)
@@ -101,6 +106,8 @@ class _Cuts:
             position = body.get("location", 0)
             if kind == "RangeVar" and position in sources:
                 source = sources[position]
+                if position not in sampled:
+                    self.replaced.append((kind, body, body))
                 if "alias" not in body:
                     bare.add((source.schema, source.name))
                 if position not in sampled and position not in self.queries:
@@ -112,6 +119,7 @@ class _Cuts:
                 parts = words(body)
                 if (parts[-3], parts[-2]) in bare:
                     self._shorten(body["location"], len(parts) - 2)
+                    self.references.append(body)
 
     def _replace(self, body: Node, source: Source, *, sample: bool) -> None:
         tokens = self._tokens
@@ -142,7 +150,7 @@ class _Cuts:
         if tokens[first - 1].name == "TABLE" and first > 0:
             first -= 1
             text = f"SELECT * FROM {text}"
-        self.queries[position] = query, body.get("relname", "")
+        self.queries[position] = query
         self.edits.append(Edit(tokens[first].start, tokens[last].end, f" {text} "))
 
     def _sample(self, last: int) -> tuple[int, int]:
@@ -196,40 +204,20 @@ def spliced(data: bytes, edits: list[Edit]) -> str:
 
 def _verify(text: str, tree: Tree, cuts: _Cuts) -> None:
     """The new text says what the old one said, with the subqueries in it and nothing else."""
-    expected = {"stmt": tree.node}
-    for body in list(_containers(expected)):
-        relation = _relation_of(body)
-        position = relation.get("location", 0) if relation is not None else -1
-        if relation is not None and position in cuts.queries:
-            query, name = cuts.queries[position]
-            body.clear()
-            alias = relation.get("alias", {"aliasname": name})
-            body["RangeSubselect"] = {"subquery": msgspec.Raw(_plain_query(query)), "alias": alias}
-        elif "ColumnRef" in body and (parts := cuts.shortened.get(body["ColumnRef"].get("location", 0))):
-            body["ColumnRef"]["fields"] = body["ColumnRef"]["fields"][parts:]
-    if plain(expected["stmt"]) != plain(parsed(text)):
+    subqueries: list[tuple[str, str]] = []
+    for number, (kind, body, relation) in enumerate(cuts.replaced):
+        alias = relation.get("alias", {"aliasname": relation.get("relname", "")})
+        query = _plain_query(cuts.queries[relation.get("location", 0)])
+        body.clear()
+        body[_MARK] = number  # no node has such a field, and a constant cannot look like one
+        subqueries.append((f'"{kind}":{{"{_MARK}":{number}}}', f'"RangeSubselect":{{"subquery":{query},"alias":{plain(alias)}}}'))
+    for body in cuts.references:
+        body["fields"] = body["fields"][cuts.shortened[body["location"]] :]
+    expected = plain(tree.node)
+    for mark, subquery in subqueries:
+        expected = expected.replace(mark, subquery)
+    if expected != plain(parsed(text)):
         raise NotRewritten("the rewritten text does not say what it should")
-
-
-def _relation_of(body: Node) -> Node | None:
-    if "RangeVar" in body:
-        relation: Node = body["RangeVar"]
-        return relation
-    if "RangeTableSample" in body:
-        return _relation_of(body["RangeTableSample"]["relation"])
-    return None
-
-
-def _containers(tree: Any) -> Any:
-    """Every `{kind: body}` of a tree, outer ones first; what a caller takes out of one is not entered any more."""
-    pending = [tree]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, dict):
-            yield part
-            pending += [value for value in part.values() if isinstance(value, dict | list)]
-        elif isinstance(part, list):
-            pending += part
 
 
 def parsed(sql: str) -> Node:
@@ -251,9 +239,9 @@ def plain(node: Node) -> str:
 
 
 @lru_cache(maxsize=128)
-def _plain_query(query: str) -> bytes:
+def _plain_query(query: str) -> str:
     """The tree of the query for a relation, which is the same for statement after statement."""
-    return plain(parsed(query)).encode()
+    return plain(parsed(query))
 
 
 class _Moved:

@@ -6,7 +6,6 @@ and the two padded keys, so the salt itself never leaves the gateway.
 """
 
 from collections.abc import Callable
-from hashlib import sha256
 from typing import Final
 
 from gatewayd.masking.dictionaries import ENTRIES
@@ -19,13 +18,13 @@ from gatewayd.masking.transforms import (
     NOISE_SCALE,
     NOISE_STEPS,
     REDACTED,
+    padded,
     width_of,
 )
 from gatewayd.policy.model import ConsistentHash, FullRedact, Generalize, Mask, Noise, NullOut, Partial, Pseudonymize
 
 Parameter = bytes | tuple[str, ...]
 
-_BLOCK: Final = 64  # of SHA-256
 _TEXT: Final = "::pg_catalog.text"
 _NUMERIC: Final = "::pg_catalog.numeric"
 _INT8: Final = "::pg_catalog.int8"
@@ -37,10 +36,7 @@ class Parameters:
 
     def __init__(self, salt: bytes) -> None:
         self.values: list[Parameter] = []
-        key = sha256(salt).digest() if len(salt) > _BLOCK else salt
-        key = key.ljust(_BLOCK, b"\0")
-        self._inner = bytes(byte ^ 0x36 for byte in key)
-        self._outer = bytes(byte ^ 0x5C for byte in key)
+        self._inner, self._outer = padded(salt)
 
     def bind(self, value: Parameter) -> str:
         if value not in self.values:

@@ -191,9 +191,7 @@ def _noising(kind: Family, step: Decimal, salt: bytes) -> Change:
 
 def _hmac(salt: bytes) -> Change:
     """HMAC-SHA256 (RFC 2104) of each text. The key's two pads are hashed once: half the cost for short texts."""
-    key = (hashlib.sha256(salt).digest() if len(salt) > _BLOCK else salt).ljust(_BLOCK, b"\0")
-    begin_inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key)).copy
-    begin_outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in key)).copy
+    begin_inner, begin_outer = (hashlib.sha256(pad).copy for pad in padded(salt))
 
     def digests(texts: Sequence[bytes]) -> list[bytes]:
         found = []
@@ -205,6 +203,13 @@ def _hmac(salt: bytes) -> Change:
         return found
 
     return digests
+
+
+@lru_cache(maxsize=8)
+def padded(salt: bytes) -> tuple[bytes, bytes]:
+    """The inner and the outer key of HMAC-SHA256."""
+    key = (hashlib.sha256(salt).digest() if len(salt) > _BLOCK else salt).ljust(_BLOCK, b"\0")
+    return bytes(byte ^ 0x36 for byte in key), bytes(byte ^ 0x5C for byte in key)
 
 
 def _choice(digest: bytes) -> int:
