@@ -115,7 +115,7 @@ def _names(row: bytes) -> tuple[str, ...]:
         return tuple(_decode_name(span.key) for span in _spans(row))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)  # few: names are the agent's, and there may be 1600 of them
 def _cuts(names: tuple[str, ...], transforms: tuple[tuple[int, str, Transform], ...]) -> Sequence[_Cut]:
     """None at all where a key cannot be searched for."""
     keys = [msgspec.json.encode(name) for name in names]

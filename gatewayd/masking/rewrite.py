@@ -26,6 +26,7 @@ _LOCATION: Final = re.compile(r',"location":-?\d+')  # most positions; it begins
 _POSITION: Final = re.compile(r',?"(?:\w*location|stmt_len|\w*list_(?:start|end))":-?\d+')
 _OTHERS: Final = ('{"location":', '_location":', 'list_start":', 'list_end":')
 _MARK: Final = "gatewayd"
+_KEPT_CHARACTERS: Final = 8192  # a tree takes about ten times its text
 _MOVING: Final = ("ColumnRef", "SubLink", "RangeVar")
 
 
@@ -238,9 +239,13 @@ def plain(node: Node) -> str:
     return _POSITION.sub("", text) if any(other in text for other in _OTHERS) else text
 
 
-@lru_cache(maxsize=128)
 def _plain_query(query: str) -> str:
     """The tree of the query for a relation, which is the same for statement after statement."""
+    return _kept_plain(query) if len(query) <= _KEPT_CHARACTERS else plain(parsed(query))
+
+
+@lru_cache(maxsize=64)
+def _kept_plain(query: str) -> str:
     return plain(parsed(query))
 
 

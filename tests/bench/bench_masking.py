@@ -23,6 +23,7 @@ MASKS: Mapping[str, str] = {
     "full-redact": "note: full-redact, status: full-redact",
     "null-out": "note: null-out, status: null-out",
     "partial": "note: {t: partial, keepStart: 1, keepEnd: 4}, status: {t: partial, keepStart: 1}",
+    "partial, glyph *": "note: {t: partial, keepEnd: 4, glyph: '*'}, status: {t: partial, glyph: '*'}",
     "consistent-hash": "note: consistent-hash, status: consistent-hash",
     "consistent-hash, all different": "note: consistent-hash, amount: consistent-hash",
     "pseudonymize": "note: {t: pseudonymize, kind: name}, status: {t: pseudonymize, kind: name}",
