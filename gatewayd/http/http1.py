@@ -77,7 +77,7 @@ class Http1:
                 self.body_bytes = int(value)
             else:
                 headers.append((name, value))
-        self.head = Head(event.method.decode("ascii").upper(), event.target, event.http_version.decode("ascii"), headers)
+        self.head = Head(event.method.decode("ascii"), event.target, event.http_version.decode("ascii"), headers)
         return True
 
     def body(self) -> tuple[bytes, bool]:
