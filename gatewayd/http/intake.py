@@ -11,7 +11,7 @@ from typing import Final, final
 import msgspec
 import trio
 
-A_PASS: Final = 8
+A_PASS: Final = 16
 WAITING: Final = 1024  # about a second of work, then turning away is kinder
 
 
