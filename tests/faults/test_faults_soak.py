@@ -148,7 +148,8 @@ async def soak(postgres: Postgres, folder: Path, port: int, seconds: float, ever
     dsn = postgres.create_database(SHOP, tcp=True)
     with gatewayd(dsn, folder, port, INDEXER_TOKEN=TOKEN) as daemon:
         run = Soak(postgres, dsn, port, seed)
-        await run.run(min(seconds, 10), every_s)  # warm: what is opened once is open
+        # Warm: what is opened once is open, and what is remembered has filled its bounds, which takes some twenty thousand calls.
+        await run.run(max(min(seconds, 10), min(seconds / 12, 300)), every_s)
         rss_before, _ = resources(daemon.process.pid)
         await run.run(seconds, every_s)
         await trio.sleep(1)  # the clients' connections end
