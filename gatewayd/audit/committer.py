@@ -67,11 +67,11 @@ class Committer:
         is_threads = self._next_syncs or self._synchronous == "full" or self._log_pages >= _WAL_PAGES
         if file is None or is_threads or monotonic() < self._slow_until:
             return None
-        batch = self._take_batch()
-        if sum([ticket.characters for ticket in batch]) <= _AT_ONCE_CHARACTERS:
+        batch, characters = self._take_batch()
+        if characters <= _AT_ONCE_CHARACTERS:
             try:
                 file.wait_for_others(0)
-                outcome = self._insert(file, batch)
+                outcome = self._insert(file, batch, characters)
             except FILE_FAILURES:
                 pass  # `commit` meets it again, and has the time to deal with it
             else:
@@ -85,12 +85,12 @@ class Committer:
 
     def commit(self) -> BatchOutcome:
         """Takes a batch and writes it, to a file opened anew if need be; a failure is in the outcome and in its tickets."""
-        batch = self._take_batch()
+        batch, characters = self._take_batch()
         generation = self._generation
         try:
             file = self._usable_file()
             file.wait_for_others(LOCKED_BY_OTHERS_MS)
-            outcome = self._insert(file, batch)
+            outcome = self._insert(file, batch, characters)
             self._next_syncs = False
         except FILE_FAILURES as failure:
             outcome = BatchOutcome(batch)
@@ -137,8 +137,8 @@ class Committer:
         self._tickets.clear()
         return left
 
-    def _take_batch(self) -> list[Ticket]:
-        """What waits, oldest first, up to the size of one transaction."""
+    def _take_batch(self) -> tuple[list[Ticket], int]:
+        """What waits, oldest first, up to the size of one transaction, and the characters of its payloads."""
         batch: list[Ticket] = []
         rows = characters = 0
         tickets = self._tickets
@@ -148,9 +148,9 @@ class Committer:
             rows += len(ticket.rows)
             characters += ticket.characters
         self._in_hand = batch
-        return batch
+        return batch, characters
 
-    def _insert(self, file: AuditFile, batch: list[Ticket]) -> BatchOutcome:
+    def _insert(self, file: AuditFile, batch: list[Ticket], characters: int) -> BatchOutcome:
         """The tickets have their ids, or the reason why their rows cannot stand in this file, when this returns."""
         began = perf_counter()
         if not file.is_in_place():
@@ -175,7 +175,7 @@ class Committer:
         outcome.wal_bytes = file.wal_bytes()
         self.committed_at = monotonic()
         self.owes_checkpoint = True
-        self._log_pages += _PAGES_PER_COMMIT + sum([ticket.characters for ticket in batch]) // _PAGE_BYTES
+        self._log_pages += _PAGES_PER_COMMIT + characters // _PAGE_BYTES
         outcome.commit_s = perf_counter() - began
         return outcome
 
