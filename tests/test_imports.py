@@ -23,6 +23,7 @@ ROWS: list[list[str]] = [
     ["mcp"],
     ["reload"],
     ["pipeline", "databases"],
+    ["deciding"],
     ["answer", "gateway", "notify"],
     ["recall", "postgres"],
     ["audit", "large_texts"],

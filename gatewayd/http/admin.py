@@ -6,12 +6,16 @@ import trio
 from quart import Blueprint, Response
 
 from gatewayd.audit.writer import AuditUnavailable
-from gatewayd.gateway import Gateway
+from gatewayd.deciding import Deciding, refused_by_masks
+from gatewayd.gateway import Database, Gateway
 from gatewayd.http.guard import BODY_S, Guard, failure, json_response, read_body
+from gatewayd.masking.plan import Withheld
 from gatewayd.policy.change import policy_hash
+from gatewayd.policy.decision import Allowed, Decision
 from gatewayd.policy.load import PolicyErrors
-from gatewayd.policy.probe import DryRunAnswer, DryRunRefused, answer, read_dry_run
+from gatewayd.policy.probe import DryRun, DryRunAnswer, DryRunRefused, answer, read_dry_run, texts
 from gatewayd.reload import Reloader
+from gatewayd.sql.statement import Statement, Unparsed
 
 
 def admin_routes(gateway: Gateway, reloader: Reloader, guard: Guard, body_s: float = BODY_S) -> Blueprint:
@@ -41,12 +45,26 @@ def admin_routes(gateway: Gateway, reloader: Reloader, guard: Guard, body_s: flo
         except DryRunRefused as refused:
             return failure(400, str(refused))
         database = gateway.databases[request.database]
-        enforced, catalog = database.enforced.policy, database.catalog
-
-        def decided() -> DryRunAnswer:
-            return answer(request, enforced, catalog, policy_hash(enforced))
-
-        # In a thread: 250 probes or a statement of 1 MiB must not hold up the agents.
-        return json_response(await trio.to_thread.run_sync(decided))
+        with database.in_use():
+            return json_response(await _dry_run(gateway, database, request))
 
     return routes
+
+
+async def _dry_run(gateway: Gateway, database: Database, request: DryRun) -> DryRunAnswer:
+    """What the pipeline would decide. It may wait some seconds for the catalog as a call does, once for all probes.
+
+    Masks are asked about a literal statement only: what stands for a probe names a column that no table has.
+    """
+    deciding = Deciding(database, gateway.masking, "dry-run")
+    decided: list[tuple[Statement | Unparsed, Decision]] = []
+    for text in texts(request):
+        known = await deciding.known(text)
+        decision = await deciding.decide(known)
+        if isinstance(request.sql, str) and isinstance(decision, Allowed) and deciding.enforced.policy.column_masks:
+            plan = await deciding.plan(known, decision.statement)
+            if isinstance(plan, Withheld):
+                decision = refused_by_masks(decision, plan.reason_agent)
+        decided.append((known.statement, decision))
+        await trio.lowlevel.checkpoint()  # 250 probes must not hold up the agents
+    return answer(request, decided, await trio.to_thread.run_sync(policy_hash, deciding.enforced.policy))

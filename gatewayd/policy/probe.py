@@ -1,21 +1,18 @@
-"""Dry-run: what would be decided, without a database (spec: POST /admin/dry-run, contract 7). Request, verdicts and answer.
+"""Dry-run: what would be decided, without running it (spec: POST /admin/dry-run, contract 7). Request, verdicts and answer.
 
-A probe is a table and an action; its representative statement is decided like any other. It names its rows, so that the guardrail
-on a missing WHERE never speaks.
+Deciding is not here: it may wait for the catalog. A probe is a table and an action; its representative statement is decided like
+any other. It names its rows, so that the guardrail on a missing WHERE never speaks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
 
-from gatewayd.catalog import Catalog
-from gatewayd.policy.decide import decide
-from gatewayd.policy.decision import Allowed, Denied, Held
-from gatewayd.policy.model import Policy, TableKey
+from gatewayd.policy.decision import Allowed, Decision, Denied, Held
+from gatewayd.policy.model import TableKey
 from gatewayd.policy.names import MASKED_TABLE
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.sql.statement import Statement, Unparsed
 
 PROBES: Final = 250
 TABLES: Final = 50
@@ -87,40 +84,44 @@ def read_dry_run(body: bytes, databases: Mapping[str, object]) -> DryRun:
     return request
 
 
-def answer(request: DryRun, policy: Policy, catalog: Catalog, policy_hash: str) -> DryRunAnswer:
-    """The verdicts on a checked request under the policy and the last catalog of its database."""
+def texts(request: DryRun) -> tuple[str, ...]:
+    """What there is to decide for a checked request: its statement, or one for each probe of the first 50 distinct tables."""
     if isinstance(request.sql, str):
-        return sql_verdict(request.sql, policy, catalog, policy_hash)
-    return probe_verdicts(request.probes or (), policy, catalog, policy_hash)
+        return (request.sql,)
+    return tuple(_text(probe) for probe in _evaluated(request.probes or ()))
 
 
-def probe_verdicts(probes: tuple[Probe, ...], policy: Policy, catalog: Catalog, policy_hash: str) -> DryRunAnswer:
-    """One verdict per probe, in their order; of more than 50 distinct tables only the probes of the first 50 are decided."""
-    tables: dict[TableKey, None] = dict.fromkeys(_table(probe) for probe in probes)
+def answer(request: DryRun, decided: Sequence[tuple[Statement | Unparsed, Decision]], policy_hash: str) -> DryRunAnswer:
+    """The verdicts on a checked request; `decided` are the facts of its `texts` and the decisions on them, in their order."""
+    if isinstance(request.sql, str):
+        [(facts, decision)] = decided
+        verdict = msgspec.structs.replace(_verdict(facts, decision), sql=request.sql)
+        return DryRunAnswer((verdict,), truncated=False, total_tables=len(verdict.tables), policy_hash=policy_hash)
+    probes = request.probes or ()
+    verdicts = tuple(
+        msgspec.structs.replace(_verdict(facts, decision), probe=probe, action=probe.action)
+        for probe, (facts, decision) in zip(_evaluated(probes), decided, strict=True)
+    )
+    total = len(set(map(_table, probes)))
+    return DryRunAnswer(verdicts, total > TABLES, total, policy_hash)
+
+
+def _evaluated(probes: tuple[Probe, ...]) -> tuple[Probe, ...]:
+    tables: dict[TableKey, None] = dict.fromkeys(map(_table, probes))
     evaluated = set(list(tables)[:TABLES])
-    verdicts = tuple(_probed(probe, policy, catalog) for probe in probes if _table(probe) in evaluated)
-    return DryRunAnswer(verdicts, len(tables) > TABLES, len(tables), policy_hash)
+    return tuple(probe for probe in probes if _table(probe) in evaluated)
 
 
-def sql_verdict(sql: str, policy: Policy, catalog: Catalog, policy_hash: str) -> DryRunAnswer:
-    """The one verdict on a literal statement; what does not parse is a denial by parse_error."""
-    verdict = msgspec.structs.replace(_decided(sql, policy, catalog), sql=sql)
-    return DryRunAnswer((verdict,), truncated=False, total_tables=len(verdict.tables), policy_hash=policy_hash)
-
-
-def _probed(probe: Probe, policy: Policy, catalog: Catalog) -> Verdict:
+def _text(probe: Probe) -> str:
     target = ".".join('"' + part.replace('"', '""') + '"' for part in _table(probe))
-    verdict = _decided(STATEMENTS[probe.action].format(target), policy, catalog)
-    return msgspec.structs.replace(verdict, probe=probe, action=probe.action)
+    return STATEMENTS[probe.action].format(target)
 
 
-def _decided(sql: str, policy: Policy, catalog: Catalog) -> Verdict:
-    statement = analyze(sql)
-    action = statement.kind.lower() if isinstance(statement, Statement) else "unknown"
-    decision = decide(statement, policy, catalog)
+def _verdict(facts: Statement | Unparsed, decision: Decision) -> Verdict:
+    action = facts.kind.lower() if isinstance(facts, Statement) else "unknown"
     match decision:
         case Denied():
-            return Verdict("deny", decision.reason, decision.matched_rule, decision.tables, action)
+            return Verdict("deny", decision.reason, decision.matched_rule or decision.policy_rule, decision.tables, action)
         case Allowed():
             return Verdict("allow", f"permitted by {decision.matched_rule}", decision.matched_rule, decision.tables, action)
         case Held():

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog, Relation, unread
+from gatewayd.policy.decide import decide
 from gatewayd.policy.model import Approvals, Guardrails, Policy, TableAccess
-from gatewayd.policy.probe import DryRunAnswer, DryRunRefused, answer, read_dry_run
+from gatewayd.policy.probe import DryRunAnswer, DryRunRefused, answer, read_dry_run, texts
+from gatewayd.sql.analyze import analyze
 
 HASH = "0123456789abcdef"
 SHOP = unread("shop")
@@ -15,7 +17,9 @@ ACCESS = TableAccess("read", {("public", "orders"): "read_write", ("billing", "*
 
 
 def run(request: dict[str, Any], policy: Policy, catalog: Catalog = SHOP) -> DryRunAnswer:
-    return answer(read_dry_run(msgspec.json.encode({"database": "shop", **request}), {"shop": None}), policy, catalog, HASH)
+    checked = read_dry_run(msgspec.json.encode({"database": "shop", **request}), {"shop": None})
+    facts = [analyze(text) for text in texts(checked)]
+    return answer(checked, [(each, decide(each, policy, catalog)) for each in facts], HASH)
 
 
 def probes(*pairs: tuple[str, str]) -> dict[str, Any]:
