@@ -40,15 +40,16 @@ OnReady = Callable[[str], None]
 Announce = Callable[[str], Awaitable[None]]
 
 
-async def serve(settings: Settings, *, on_ready: OnReady | None = None) -> int:
+async def serve(settings: Settings, *, on_ready: OnReady | None = None, hangup_stops: bool = False) -> int:
     """Run until stopped by a signal or by the client of stdio; the exit code (contract 13).
 
-    `on_ready` is called once with the address that answers: `http://host:port/mcp`, or `stdio`.
+    `on_ready` is called once with the address that answers: `http://host:port/mcp`, or `stdio`. With `hangup_stops` SIGHUP is a
+    signal to stop, else it reads the policy file again.
     """
     log.set_level(settings.log_level)
     for warning in settings.warnings:
         log.warning(log.CONFIGURATION_DOUBTFUL, detail=warning)
-    daemon = _Daemon(settings, on_ready)
+    daemon = _Daemon(settings, on_ready, hangup_stops)
     try:
         await daemon.run()
     except* Exception as crash:
@@ -78,10 +79,11 @@ def _crashed(crash: BaseExceptionGroup[BaseException]) -> int:
 class _Daemon:
     """One run of the daemon. `_stop` is the first signal, `_serving` what the second cancels."""
 
-    def __init__(self, settings: Settings, on_ready: OnReady | None) -> None:
+    def __init__(self, settings: Settings, on_ready: OnReady | None, hangup_stops: bool) -> None:
         self.exit_code = 0
         self._settings = settings
         self._on_ready = on_ready
+        self._hangup_stops = hangup_stops
         self._stop = trio.Event()
         self._serving = trio.CancelScope()
         self._manager = ServiceManager(os.environ)
@@ -205,22 +207,28 @@ class _Daemon:
         drain()
 
     async def _heed_signals(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """First signal: drain. Second: cancel at once, in the same order."""
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             task_status.started()
             async for number in signals:
-                if not self._stop.is_set():
-                    log.info(log.STOPPING, signal=signal.Signals(number).name)
-                    self._manager.stopping(self._settings.shutdown_grace_s + STOP_BEYOND_GRACE_S)
-                    self._stop.set()
-                else:
-                    self._serving.cancel()
+                self._heed(number)
+
+    def _heed(self, number: int) -> None:
+        """First signal: drain. Second: cancel at once, in the same order."""
+        if not self._stop.is_set():
+            log.info(log.STOPPING, signal=signal.Signals(number).name)
+            self._manager.stopping(self._settings.shutdown_grace_s + STOP_BEYOND_GRACE_S)
+            self._stop.set()
+        else:
+            self._serving.cancel()
 
     async def _heed_hangups(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Held for the whole life, so that SIGHUP ends this process at no time."""
         with trio.open_signal_receiver(signal.SIGHUP) as signals, self._hung_up:
             task_status.started()
-            async for _ in signals:
+            async for number in signals:
+                if self._hangup_stops:
+                    self._heed(number)
+                    continue
                 with contextlib.suppress(trio.WouldBlock, trio.BrokenResourceError):
                     self._hung_up.send_nowait(None)
 

@@ -28,6 +28,8 @@ STATEMENTS = (
     ("DELETE FROM orders", "refused by a guardrail: orders may be written, but not all rows at once"),
 )
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @click.command()
 @click.option(
@@ -39,24 +41,24 @@ STATEMENTS = (
 def command(state: Path | None, port: int | None) -> None:
     """Serve a sample shop from an embedded PostgreSQL.
 
-    Prints how to connect an agent and what to try. Ctrl-C stops all of it; the data stays for the next time.
+    Prints how to connect an agent and what to try. Ctrl-C, or closing the terminal, stops all of it; the data stays for the next
+    time.
     """
-    signal.signal(signal.SIGTERM, _leave)
+    ending = _ending()
+    for number in ending:
+        signal.signal(number, _leave)
     demo = Demo(state or default_folder())
     try:
         with demo.running():
             try:
-                code = _serve(demo, port or demo.port())
+                code = _serve(demo, port or demo.port(), hangup_stops=signal.SIGHUP in ending)
             finally:  # PostgreSQL stops within a second; nothing may cut that short
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
-                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                _heed_no_more()
     except EmbeddedUnavailable as unavailable:
         click.echo(f"gatewayd demo: {unavailable}", err=True)
         for note in getattr(unavailable, "__notes__", ()):
             click.echo(note, err=True)
         sys.exit(UNAVAILABLE)
-    except KeyboardInterrupt:
-        code = 0
     sys.exit(code)
 
 
@@ -114,7 +116,7 @@ def introduction(demo: Demo, url: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def _serve(demo: Demo, port: int) -> int:
+def _serve(demo: Demo, port: int, *, hangup_stops: bool) -> int:
     settings: Settings = settings_or_exit(environment(demo, port))
 
     import trio
@@ -122,7 +124,7 @@ def _serve(demo: Demo, port: int) -> int:
     from gatewayd.daemon import serve
 
     async def run() -> int:
-        return await serve(settings, on_ready=lambda url: click.echo(introduction(demo, url)))
+        return await serve(settings, on_ready=lambda url: click.echo(introduction(demo, url)), hangup_stops=hangup_stops)
 
     return trio.run(run)
 
@@ -131,6 +133,17 @@ def _title(text: str) -> str:
     return click.style(text, bold=True)
 
 
+def _ending() -> list[signal.Signals]:
+    """The signals that end the demo. SIGHUP comes when its terminal is closed; nohup ignores it, and so does its demo."""
+    return [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def _heed_no_more() -> None:
+    for number in _ending():
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
-    """SIGTERM while PostgreSQL starts: leave through the blocks that stop it. While serving, the daemon takes the signal."""
+    """A signal while PostgreSQL starts: leave through the blocks that stop it. While serving, the daemon takes the signal."""
+    _heed_no_more()  # a closed terminal is told by its shell and by the kernel
     sys.exit(0)

@@ -196,21 +196,25 @@ class EmbeddedPostgres:
         with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as asked:
             asked.write(stdin)
             asked.seek(0)
-            done = subprocess.run(
+            process = subprocess.Popen(
                 [str(self._program_folder() / program), *words],
                 stdin=asked,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env=environment,
                 cwd="/",
-                check=False,
                 start_new_session=True,  # Ctrl-C in a terminal is for the demo; PostgreSQL is stopped in order, after it
                 **account,
             )
+            try:
+                process.wait()
+            except BaseException:  # a signal; heeded afterwards, for half a start leaves a server that nobody knows of
+                process.wait()
+                raise
             out.seek(0)
             text = out.read()
-        if done.returncode != 0:
-            raise EmbeddedUnavailable(f"{program} failed with exit code {done.returncode}: {text.strip()}")
+        if process.returncode != 0:
+            raise EmbeddedUnavailable(f"{program} failed with exit code {process.returncode}: {text.strip()}")
         return text
 
     def _program_folder(self) -> Path:
