@@ -7,6 +7,9 @@ CHECK does with those is read from its stored tree, whose fields follow ` :` (co
 
 from typing import Final
 
+import asyncpg
+import msgspec
+
 FIRST_USER_OID: Final = 16384
 
 BEGIN: Final = (
@@ -169,3 +172,22 @@ WHERE c.oid >= 16384 AND c.castfunc <> 0 AND NOT EXISTS (
 """  # a range type brings its own, made of built-in code and internally dependent on it
 
 BUILTINS: Final = "SELECT oid, proname::text AS name FROM pg_proc WHERE oid = ANY ($1::oid[])"
+
+
+class Rows(msgspec.Struct, frozen=True):
+    """What each query gave."""
+
+    server: asyncpg.Record
+    relations: list[asyncpg.Record]
+    inheritance: list[asyncpg.Record]
+    constraints: list[asyncpg.Record]
+    generated: list[asyncpg.Record]
+    rules: list[asyncpg.Record]
+    functions: list[asyncpg.Record]
+    aggregates: list[asyncpg.Record]
+    operators: list[asyncpg.Record]
+    types: list[asyncpg.Record]
+    row_types: list[asyncpg.Record]
+    checks: list[asyncpg.Record]
+    casts: list[asyncpg.Record]
+    builtins: list[asyncpg.Record]

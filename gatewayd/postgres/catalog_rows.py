@@ -5,15 +5,15 @@ Names and columns are shared where they are equal: databases repeat them, and 20
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import asyncpg
-import msgspec
 import trio
 
 from gatewayd.catalog import Catalog, Column, Constraint, Function, Operator, Relation, Type
-from gatewayd.postgres.catalog_queries import FIRST_USER_OID
+from gatewayd.postgres.catalog_queries import FIRST_USER_OID, Rows
+from gatewayd.postgres.catalog_reach import Reach, Reaches
 from gatewayd.sql import builtins
 
 _RELATION_KINDS: Final[dict[str, Any]] = {
@@ -39,40 +39,6 @@ _TYPE_KINDS: Final[dict[str, Any]] = {
 }
 _BATCH: Final = 50
 _VOLATILITIES: Final[dict[str, Any]] = {"i": "immutable", "s": "stable", "v": "volatile"}
-
-
-class Rows(msgspec.Struct, frozen=True):
-    """What each query gave."""
-
-    server: asyncpg.Record
-    relations: list[asyncpg.Record]
-    inheritance: list[asyncpg.Record]
-    constraints: list[asyncpg.Record]
-    generated: list[asyncpg.Record]
-    rules: list[asyncpg.Record]
-    functions: list[asyncpg.Record]
-    aggregates: list[asyncpg.Record]
-    operators: list[asyncpg.Record]
-    types: list[asyncpg.Record]
-    row_types: list[asyncpg.Record]
-    checks: list[asyncpg.Record]
-    casts: list[asyncpg.Record]
-    builtins: list[asyncpg.Record]
-
-
-class Reach(msgspec.Struct):
-    """What something runs: oids of user-defined functions, names of built-in ones that are not plainly allowed."""
-
-    functions: set[int] = msgspec.field(default_factory=set)
-    builtins: set[str] = msgspec.field(default_factory=set)
-
-    @property
-    def is_something(self) -> bool:
-        return bool(self.functions or self.builtins)
-
-    def take(self, other: "Reach") -> None:
-        self.functions |= other.functions
-        self.builtins |= other.builtins
 
 
 async def build(rows: Rows, revision: int) -> Catalog:
@@ -103,90 +69,7 @@ async def build(rows: Rows, revision: int) -> Catalog:
 class _Work:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self.builtin_names = {row["oid"]: row["name"] for row in rows.builtins}
-        self.operator_functions = {row["oid"]: row["function"] for row in rows.operators}
-        self.type_rows = {row["oid"]: row for row in rows.types}
-        self.row_type_elements = {row["oid"]: row["element"] for row in rows.row_types}
-        self.columns_of = {row["row_type"]: row["types"] or () for row in rows.relations if row["row_type"]}
-        self.own = self._own_reach()
-        self.casts = self._casts()
-        self.reached: dict[int, Reach] = {}
-
-    # functions behind things
-
-    def _run(self, reach: Reach, function: int) -> None:
-        if function >= FIRST_USER_OID:
-            reach.functions.add(function)
-        elif function and (name := self.builtin_names.get(function)) is not None:
-            builtin = builtins.function(name)
-            if builtin is None or builtin.verdict is not builtins.Verdict.ALLOWED:
-                reach.builtins.add(sys.intern(name))
-
-    def _own_reach(self) -> dict[int, Reach]:
-        """What the conversions of each type run by themselves: input and output, CHECKs."""
-        own: dict[int, Reach] = defaultdict(Reach)
-        self.checked_types: dict[int, set[int]] = defaultdict(set)
-        for row in self.rows.types:
-            for function in row["functions"]:
-                if function >= FIRST_USER_OID:
-                    own[row["oid"]].functions.add(function)
-        for row in self.rows.checks:
-            match row["class"]:
-                case "pg_type":
-                    self.checked_types[row["type"]].add(row["oid"])
-                case "pg_operator":
-                    self._run(own[row["type"]], self.operator_functions.get(row["oid"], 0))
-                case _:
-                    self._run(own[row["type"]], row["oid"])
-        return own
-
-    def _casts(self) -> dict[int, Reach]:
-        """What casts to each type run. For a user-defined source too where PostgreSQL casts by itself (IMPLICIT, AS ASSIGNMENT):
-        no statement names the target then. Not for a built-in source, which nearly every statement touches: what it is cast to
-        is user-defined, and speaks for itself."""
-        casts: dict[int, Reach] = defaultdict(Reach)
-        for row in self.rows.casts:
-            self._run(casts[row["target"]], row["function"])
-            if row["source"] is not None:
-                self._run(casts[row["source"]], row["function"])
-        return casts
-
-    def type_reach(self, oid: int) -> Reach:
-        """What a conversion to or from a type runs, through domains, arrays, ranges and composites at any depth.
-
-        Casts count for the type itself and the types it is a domain over: parts of a value are converted by input and output.
-        """
-        found = self.reached.get(oid)
-        if found is None:
-            found = Reach()
-            seen: set[int] = set()
-            waiting = [oid]
-            while waiting:  # a walk of its own for each type: types may contain each other in a circle
-                at = waiting.pop()
-                if at in seen:
-                    continue
-                seen.add(at)
-                if at in self.own:
-                    found.take(self.own[at])
-                waiting += self._parts(at)
-            at = oid
-            while at:
-                if at in self.casts:
-                    found.take(self.casts[at])
-                row = self.type_rows.get(at)
-                at = row["base"] if row is not None else 0
-            self.reached[oid] = found
-        return found
-
-    def _parts(self, oid: int) -> Iterable[int]:
-        parts = {*self.columns_of.get(oid, ()), *self.checked_types.get(oid, ()), self.row_type_elements.get(oid, 0)}
-        row = self.type_rows.get(oid)
-        if row is not None:
-            parts |= {row["element"], row["base"], row["subtype"]}
-        parts.discard(0)
-        return parts
-
-    # the catalog's parts
+        self.reaches = Reaches(rows)
 
     def relations(self) -> Iterator[Relation]:
         parents: dict[int, list[int]] = defaultdict(list)
@@ -206,11 +89,11 @@ class _Work:
                 case "pg_class":
                     (reads if row["reads"] else targets)[row["relation"]].add(row["oid"])
                 case "pg_operator":
-                    self._run(runs[row["relation"]], self.operator_functions.get(row["oid"], 0))
+                    self.reaches.run(runs[row["relation"]], self.reaches.operator_functions.get(row["oid"], 0))
                 case "pg_type":
-                    runs[row["relation"]].take(self.type_reach(row["oid"]))
+                    runs[row["relation"]].take(self.reaches.of_type(row["oid"]))
                 case _:
-                    self._run(runs[row["relation"]], row["oid"])
+                    self.reaches.run(runs[row["relation"]], row["oid"])
         names: dict[str, str] = {}
         # By type and nullability, then by name: 200 000 keys that are tuples would cost the garbage collector 100 ms each time.
         columns: dict[int, dict[str, Column]] = defaultdict(dict)
@@ -280,8 +163,8 @@ class _Work:
                 volatility = max(volatility, part["volatility"])  # i < s < v
                 security_definer = security_definer or part["security_definer"]
                 # A support routine is refused to statements, but an aggregate is what it is for.
-                if not _is_support(self.builtin_names.get(part["oid"], "")):
-                    self._run(reach, part["oid"])
+                if not _is_support(self.reaches.builtin_names.get(part["oid"], "")):
+                    self.reaches.run(reach, part["oid"])
             yield Function(
                 oid=row["oid"],
                 schema=sys.intern(row["schema"]),
@@ -300,13 +183,15 @@ class _Work:
         for row in self.rows.operators:
             function = row["function"]
             own = function >= FIRST_USER_OID
-            yield Operator(row["schema"], row["name"], function if own else 0, None if own else self.builtin_names.get(function))
+            yield Operator(
+                row["schema"], row["name"], function if own else 0, None if own else self.reaches.builtin_names.get(function)
+            )
 
     def types(self) -> dict[tuple[str, str], Type]:
         found: dict[tuple[str, str], Type] = {}
         arrays: list[asyncpg.Record] = []
         for row in self.rows.types:
-            reach = self.type_reach(row["oid"])
+            reach = self.reaches.of_type(row["oid"])
             if row["oid"] < FIRST_USER_OID and not reach.is_something:
                 continue
             if row["is_array"]:
@@ -322,13 +207,15 @@ class _Work:
                 self._base(row),
             )
         for row in arrays:
-            item = self.type_rows.get(row["element"])
+            item = self.reaches.type_rows.get(row["element"])
             if item is not None and (type_ := found.get((item["schema"], item["name"]))) is not None:
                 found.setdefault((row["schema"], row["name"]), type_)
-        running = {row["oid"] for row in (*self.rows.types, *self.rows.row_types) if self.type_reach(row["oid"]).is_something}
+        running = {
+            row["oid"] for row in (*self.rows.types, *self.rows.row_types) if self.reaches.of_type(row["oid"]).is_something
+        }
         for row in self.rows.relations:
             if row["kind"] != "c" and row["row_type"] and not running.isdisjoint(row["types"] or ()):
-                reach = self.type_reach(row["row_type"])
+                reach = self.reaches.of_type(row["row_type"])
                 found[row["schema"], row["name"]] = Type(
                     row["schema"],
                     row["name"],
@@ -342,7 +229,7 @@ class _Work:
         if not row["base"]:
             return ""
         while row["base"]:
-            base = self.type_rows.get(row["base"])
+            base = self.reaches.type_rows.get(row["base"])
             if base is None:
                 return ""
             row = base

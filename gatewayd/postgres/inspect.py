@@ -7,7 +7,8 @@ from typing import Any
 
 from gatewayd.catalog import Catalog
 from gatewayd.postgres import catalog_queries as queries
-from gatewayd.postgres.catalog_rows import Rows, build
+from gatewayd.postgres.catalog_queries import Rows
+from gatewayd.postgres.catalog_rows import build
 from gatewayd.postgres.connection import Connection
 from gatewayd.postgres.failure import FAILURES, failed
 from gatewayd.postgres.pool import Pool
