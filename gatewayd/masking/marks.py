@@ -5,9 +5,9 @@ from typing import Final
 
 from gatewayd.catalog import Relation
 from gatewayd.masking.families import Family, family
-from gatewayd.masking.results import PostExec
+from gatewayd.masking.results import Masked, PostExec
 from gatewayd.masking.rules import NONE, MaskRules
-from gatewayd.masking.transforms import Transform, transform
+from gatewayd.masking.transforms import Keyed, transform
 from gatewayd.policy.model import Mask, NullOut
 from gatewayd.sql.lineage import Column, Entangled, Mark, Marks, Plain, Source
 from gatewayd.sql.lineage_changes import change
@@ -96,14 +96,15 @@ def mask_of(source: Plain) -> Mask:
 
 
 def masking_of(statement: Statement, columns: tuple[Column, ...], marks: Marks, salt: bytes) -> PostExec:
-    transforms: list[tuple[int, str, Transform]] = []
-    masked: dict[str, None] = {}
+    masked: list[Masked] = []
+    sources: dict[str, None] = {}
     for place, column in enumerate(columns):
         if isinstance(column.source, Plain):
             rule = column.source.mark.rule
             assert isinstance(rule, _Rule)
-            transforms.append((place, column.name, transform(*rule, salt)))
-            masked.update(dict.fromkeys(column.source.columns))
+            mask, kind = rule
+            masked.append(Masked(place, column.name, mask, kind, transform(mask, salt) if isinstance(mask, Keyed) else None))
+            sources.update(dict.fromkeys(column.source.columns))
     relations = (marks.locate(use.schema, use.name) for use in statement.relations)
     ordered = any(each is not None and marks.ordered(each) for each in relations)
-    return PostExec(len(columns) if transforms else 0, tuple(transforms), tuple(masked), ordered)
+    return PostExec(len(columns) if masked else 0, tuple(masked), tuple(sources), ordered)

@@ -16,7 +16,7 @@ from pglast.parser import ParseError, parse_sql_json
 from gatewayd.masking.mentions import nodes, words
 from gatewayd.sql.parse import Node, Tree
 from gatewayd.sql.statement import Statement
-from gatewayd.sql.tokens import Token, scan
+from gatewayd.sql.tokens import Token, quoted, scan
 
 _OPEN: Final = "ASCII_40"
 _CLOSE: Final = "ASCII_41"
@@ -183,10 +183,6 @@ class _Cuts:
         if index is None:
             raise NotRewritten("the scanner finds no token where the parser has seen one")
         return index
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _tokens(tree: Tree) -> list[Token]:

@@ -12,10 +12,11 @@ from typing import Final
 from gatewayd.catalog import Catalog, Relation
 from gatewayd.masking.families import family
 from gatewayd.masking.mentions import Mentions
-from gatewayd.masking.rewrite import Source, quoted
+from gatewayd.masking.rewrite import Source
 from gatewayd.masking.rules import Masks
 from gatewayd.masking.sql_transforms import Parameters, masked
 from gatewayd.policy.model import FullRedact
+from gatewayd.sql.tokens import quoted
 
 _ITEM: Final = "gatewayd_m"
 _FENCE: Final = "WITH gatewayd_fence AS (SELECT) "

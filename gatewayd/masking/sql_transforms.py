@@ -1,4 +1,4 @@
-"""Each mask as an SQL expression, byte for byte what `transforms.py` does (contract 10). Pure; no extension is needed.
+"""Each mask as an SQL expression, the keyed ones byte for byte what `transforms.py` does (contract 10). Pure; needs no extension.
 
 Every function, operator and type is named with its schema; all OPERATOR(…) bind alike, hence the brackets. Keys and dictionaries
 are bind parameters, never text: a text shows up in pg_stat_activity, in logs and in error positions. HMAC is made of sha256()
@@ -6,6 +6,7 @@ and the two padded keys, so the salt itself never leaves the gateway.
 """
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 from gatewayd.masking.dictionaries import ENTRIES
@@ -13,17 +14,19 @@ from gatewayd.masking.families import Family
 from gatewayd.masking.transforms import (
     CHOICE_DIGITS,
     CHOICE_START,
+    EXACT,
     HASH_DIGITS,
     NOISE_DIGITS,
     NOISE_SCALE,
     NOISE_STEPS,
-    REDACTED,
     padded,
-    width_of,
 )
 from gatewayd.policy.model import ConsistentHash, FullRedact, Generalize, Mask, Noise, NullOut, Partial, Pseudonymize
 
+REDACTED: Final = "***"
+
 Parameter = bytes | tuple[str, ...]
+Keyless = FullRedact | NullOut | Partial | Generalize
 
 _TEXT: Final = "::pg_catalog.text"
 _NUMERIC: Final = "::pg_catalog.numeric"
@@ -55,8 +58,21 @@ class Parameters:
 
 
 def masked(mask: Mask, column: str, kind: Family, parameters: Parameters, *, nullable: bool = True) -> str:
-    """The expression that stands for `column` (a qualified, quoted reference) of a type of `kind`. `nullable` False makes the
-    expression independent of the column where the mask permits it."""
+    """The expression that stands for `column` (a qualified, quoted reference) of a type of `kind`; `nullable` as in `keyless`."""
+    text = column + _TEXT
+    match mask:
+        case ConsistentHash():
+            return f"pg_catalog.substr({parameters.hmac(text)}, 1, {HASH_DIGITS})"
+        case Pseudonymize():
+            return _pseudonym(text, ENTRIES[mask.kind], parameters)
+        case Noise():
+            return _of_number(column, kind, lambda value: _noisy(value, text, mask.ratio, parameters))
+    return keyless(mask, column, kind, nullable=nullable)
+
+
+def keyless(mask: Keyless, column: str, kind: Family, *, nullable: bool = True) -> str:
+    """As `masked`, where no parameter is needed. `nullable` False makes the expression independent of the column where the mask
+    permits it."""
     match mask:
         case NullOut():
             # Not NULL::type: a domain may forbid NULL. The planner leaves nothing of the column.
@@ -69,18 +85,13 @@ def masked(mask: Mask, column: str, kind: Family, parameters: Parameters, *, nul
                 return f"CASE WHEN {is_value} THEN {redacted} END"
             # Not IS NULL, which is true of a row whose fields are all null.
             return f"CASE WHEN {column} IS DISTINCT FROM NULL THEN {redacted} END" if nullable else redacted
-        case ConsistentHash():
-            return f"pg_catalog.substr({parameters.hmac(column + _TEXT)}, 1, {HASH_DIGITS})"
         case Partial():
             return _partial(mask, column + _TEXT)
-        case Pseudonymize():
-            return _pseudonym(column + _TEXT, ENTRIES[mask.kind], parameters)
-        case Generalize(granularity=granularity):
-            if isinstance(granularity, str):
-                return _truncated(column, kind, granularity)
-            return _of_number(column, kind, lambda value: _floored(value, granularity))
-        case Noise():
-            return _of_number(column, kind, lambda value: _noisy(value, column + _TEXT, mask.ratio, parameters))
+        case Generalize(granularity=str(unit)):
+            return _truncated(column, kind, unit)
+        case Generalize(granularity=int() | float() as width):
+            return _of_number(column, kind, lambda value: _floored(value, width))
+    raise AssertionError(f"nobody has taught this what {mask} does")
 
 
 def _partial(mask: Partial, text: str) -> str:
@@ -131,6 +142,12 @@ def _of_number(column: str, kind: Family, change: Callable[[str], str]) -> str:
         return change(value)
     endless = f"{value} OPERATOR(pg_catalog.=) ANY ('{{NaN,Infinity,-Infinity}}'::pg_catalog.numeric[])"
     return f"CASE WHEN {endless} THEN {value} ELSE {change(value)} END"
+
+
+def width_of(width: int | float) -> Decimal:
+    """A width as written in the policy, without zeros that only the float has: 10.0 is 10."""
+    exact = Decimal(repr(width)).normalize(EXACT)
+    return exact if int(exact.as_tuple().exponent) <= 0 else exact.quantize(Decimal(1))
 
 
 def _floored(value: str, width: int | float) -> str:

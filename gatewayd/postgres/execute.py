@@ -10,9 +10,10 @@ from gatewayd.policy.model import Limits
 from gatewayd.postgres.meaning import told_less
 from gatewayd.postgres.own_code import may_run_own_code
 from gatewayd.postgres.pool import Pool
-from gatewayd.postgres.read import compose, names_to_use, read
+from gatewayd.postgres.read import compose, read
 from gatewayd.postgres.result import UNMASKABLE, ExecutionFailed, Result
 from gatewayd.postgres.show import show
+from gatewayd.postgres.shown import shown
 from gatewayd.postgres.wrap import NotWrapped, Sent, wrap_query
 from gatewayd.postgres.write import write
 
@@ -40,11 +41,11 @@ async def execute(
     try:
         match statement.form:
             case "query" if not statement.locks:
-                names = await names_to_use(connection, statement, catalog)
-                key = limits, names
+                columns = await shown(connection, statement, catalog, over)
+                key = limits, columns
                 sent = instead.composed.get(key) if instead is not None else None
                 if not isinstance(sent, Sent):
-                    sent = await compose(wrap_query, statement, limits, names, over)
+                    sent = await compose(wrap_query, statement, limits, columns)
                     if instead is not None:
                         instead.composed[key] = sent
                 return await read(

@@ -5,15 +5,13 @@ from functools import partial
 from typing import Final
 
 from gatewayd import large_texts
-from gatewayd.catalog import Catalog
-from gatewayd.masking.results import PostExec, RowMask
+from gatewayd.masking.results import PostExec
 from gatewayd.policy.model import Limits
-from gatewayd.postgres import names
 from gatewayd.postgres.connection import Connection
 from gatewayd.postgres.failure import FAILURES, failed
 from gatewayd.postgres.result import Result
 from gatewayd.postgres.rows import CopyRows
-from gatewayd.postgres.wrap import Sent, as_written
+from gatewayd.postgres.wrap import AS_THEY_ARE, Sent, Shown
 from gatewayd.sql.parse import is_large
 from gatewayd.sql.statement import Statement
 
@@ -45,24 +43,13 @@ async def read(
     if connection.pins_locally or heap_order or undone:
         order = HEAP_ORDER if heap_order else ""
         sent = sent.behind(connection.begin_text("READ ONLY") + order, "; ROLLBACK" if undone else "; COMMIT")
-    rows = CopyRows(limits.max_rows, limits.max_bytes, mask_of(masking))
+    rows = CopyRows(limits.max_rows, limits.max_bytes, masking.row_mask() if masking is not None else None)
     try:
         await connection.copy(sent.text, rows.feed)
     except FAILURES as error:
         await connection.rollback()
         raise failed(error, sent.position) from error
     return Result(rows=tuple(rows.rows), rows_returned=len(rows.rows), truncated=rows.is_truncated, withheld=rows.withheld)
-
-
-def mask_of(masking: PostExec | None) -> Callable[[Sequence[bytes]], list[bytes]] | None:
-    return RowMask(masking).batch if masking is not None and masking.transforms else None
-
-
-def masked_names(masking: PostExec | None, names_used: Sequence[str] | None) -> tuple[str, ...]:
-    """The masked output columns under the names that the wrapper knows them by: their bytes must not count."""
-    if masking is None:
-        return ()
-    return tuple(name if names_used is None else names_used[place] for place, name, _ in masking.transforms)
 
 
 async def _read_bound(
@@ -94,36 +81,9 @@ def bound_rows(records: Sequence[Sequence[str | bytes | None]], limits: Limits) 
 
 
 async def compose(
-    wrap: Callable[[Statement, Limits, Sequence[str] | None, Sequence[str]], Sent],
-    statement: Statement,
-    limits: Limits,
-    names_used: Sequence[str] | None,
-    masking: PostExec | None = None,
+    wrap: Callable[[Statement, Limits, Shown], Sent], statement: Statement, limits: Limits, shown: Shown = AS_THEY_ARE
 ) -> Sent:
     """Call one of the composers of `wrap.py`; in a worker thread when the text is so long that others would wait for it."""
-    uncounted = masked_names(masking, names_used)
     if is_large(statement.sql):
-        return await large_texts.in_thread(partial(wrap, statement, limits, names_used, uncounted))
-    return wrap(statement, limits, names_used, uncounted)
-
-
-async def names_to_use(
-    connection: Connection, statement: Statement, catalog: Catalog, *, in_transaction: bool = False
-) -> Sequence[str] | None:
-    """New names for the output columns, None when theirs are distinct. Asks the server only where nobody else can tell."""
-    if names.is_surely_distinct(statement):
-        return None
-    found = names.output_names(statement, catalog)
-    if found is None:
-        sent = as_written(statement)
-        begins = connection.pins_locally and not in_transaction
-        try:
-            if begins:
-                await connection.begin("READ ONLY")
-            found = await connection.describe(sent.text)
-            if begins:
-                await connection.execute("COMMIT")
-        except FAILURES as error:
-            await connection.rollback()
-            raise failed(error, sent.position) from error
-    return names.distinct(found)
+        return await large_texts.in_thread(partial(wrap, statement, limits, shown))
+    return wrap(statement, limits, shown)

@@ -14,9 +14,10 @@ from gatewayd.masking.results import PostExec
 from gatewayd.policy.model import Limits
 from gatewayd.postgres.connection import Connection
 from gatewayd.postgres.failure import CANCELLED, CONNECTION_LOST, FAILURES, READ_ONLY, failed, outcome_unknown
-from gatewayd.postgres.read import HEAP_ORDER, bound_rows, compose, mask_of, names_to_use
+from gatewayd.postgres.read import HEAP_ORDER, bound_rows, compose
 from gatewayd.postgres.result import UNMASKABLE, ExecutionFailed, Result
 from gatewayd.postgres.rows import CopyRows
+from gatewayd.postgres.shown import shown
 from gatewayd.postgres.wrap import Sent, as_written, wrap_below_with, wrap_query, wrap_returning
 from gatewayd.sql.statement import Statement
 
@@ -38,14 +39,14 @@ async def write(
             await connection.execute(HEAP_ORDER)
         if not statement.returns_rows:
             return await _without_rows(connection, as_written(statement), parameters)
-        names = await names_to_use(connection, statement, catalog, in_transaction=True)
+        columns = await shown(connection, statement, catalog, masking, in_transaction=True)
         if statement.form == "query":
             wrap = wrap_query
         elif statement.kind == "SELECT":
             wrap = wrap_below_with
         else:
             wrap = wrap_returning
-        sent = await compose(wrap, statement, limits, names, masking)
+        sent = await compose(wrap, statement, limits, columns)
         affects = wrap is wrap_returning
         if parameters:
             return await _bound(connection, sent.bindable(), limits, parameters, affects=affects)
@@ -97,7 +98,7 @@ async def _without_rows(connection: Connection, sent: Sent, parameters: Sequence
 
 
 async def _with_rows(connection: Connection, sent: Sent, limits: Limits, masking: PostExec | None, *, affects: bool) -> Result:
-    rows = CopyRows(limits.max_rows, limits.max_bytes, mask_of(masking))
+    rows = CopyRows(limits.max_rows, limits.max_bytes, masking.row_mask() if masking is not None else None)
     try:
         tag = await connection.copy(sent.text, rows.feed)
     except FAILURES as error:

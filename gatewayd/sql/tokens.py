@@ -23,3 +23,8 @@ def scan(data: bytes) -> list[Token]:
         return [Token(token.start, token.end + 1, token.name) for token in tokens]
     offsets = [0, *accumulate(len(character.encode()) for character in text)]
     return [Token(offsets[token.start], offsets[token.end + 1], token.name) for token in tokens]
+
+
+def quoted(name: str) -> str:
+    """A name as the token of an identifier."""
+    return '"' + name.replace('"', '""') + '"'

@@ -5,11 +5,13 @@ from pglast.parser import parse_sql_json
 
 from gatewayd.policy.model import Limits
 from gatewayd.postgres import wrap
-from gatewayd.postgres.wrap import NotWrapped, Sent, as_written, wrap_below_with, wrap_query, wrap_returning
+from gatewayd.postgres.wrap import AS_THEY_ARE, NotWrapped, Sent, Shown, as_written, wrap_below_with, wrap_query, wrap_returning
 from gatewayd.sql.analyze import analyze
 from gatewayd.sql.statement import Statement
 
 LIMITS = Limits(max_rows=7, max_bytes=99)
+MASKED = Shown(("a", "b"), ("q.a", "'***' AS b"), ('q."b"::text',))
+WAYS = pytest.mark.parametrize("shown", [AS_THEY_ARE, MASKED], ids=["as they are", "masked"])
 
 
 def facts(sql: str) -> Statement:
@@ -36,9 +38,10 @@ QUERIES = [
 ]
 
 
+@WAYS
 @pytest.mark.parametrize("sql", QUERIES)
-def test_a_query_stands_in_its_wrapper_unchanged(sql: str) -> None:
-    sent = wrap_query(facts(sql), LIMITS, None)
+def test_a_query_stands_in_its_wrapper_unchanged(sql: str, shown: Shown) -> None:
+    sent = wrap_query(facts(sql), LIMITS, shown)
     ((start, own, length),) = sent.pieces
     assert sent.text[start : start + length] == sql[own : own + length]
     assert '"stmts":[{"stmt":{"CopyStmt"' in parse_sql_json(sent.text)
@@ -47,11 +50,13 @@ def test_a_query_stands_in_its_wrapper_unchanged(sql: str) -> None:
 @pytest.mark.parametrize("name", ["ssn", "ü€😀", 'a"b', "x\ny"])
 def test_a_masked_column_may_have_any_name(name: str) -> None:
     sql = "SELECT ssn AS " + '"' + name.replace('"', '""') + '"' + ", 'é' FROM users"
-    sent = wrap_query(facts(sql), LIMITS, None, [name])
+    column = "q." + sql.removeprefix("SELECT ssn AS ").removesuffix(", 'é' FROM users")
+    sent = wrap_query(facts(sql), LIMITS, Shown(items=(f"'***' AS {column[2:]}", 'q."?column?"'), values=(f"{column}::text",)))
     ((start, _, length),) = sent.pieces
     assert sent.text[start : start + length] == sql
 
 
+@WAYS
 @pytest.mark.parametrize(
     "own",
     [
@@ -63,10 +68,10 @@ def test_a_masked_column_may_have_any_name(name: str) -> None:
         "",
     ],
 )
-def test_a_text_that_is_not_one_query_is_not_sent(own: str) -> None:
+def test_a_text_that_is_not_one_query_is_not_sent(own: str, shown: Shown) -> None:
     statement = Statement(own, "SELECT", "read", "", text_end=len(own.encode()))
     with pytest.raises(NotWrapped):
-        wrap_query(statement, LIMITS, None)
+        wrap_query(statement, LIMITS, shown)
 
 
 RETURNING = [
@@ -79,24 +84,26 @@ RETURNING = [
 ]
 
 
+@pytest.mark.parametrize("items", [(), MASKED.items])
 @pytest.mark.parametrize("sql", RETURNING)
-def test_a_write_becomes_the_last_with_query(sql: str) -> None:
-    sent = wrap_returning(facts(sql), LIMITS, ("x", 'y"'))
+def test_a_write_becomes_the_last_with_query(sql: str, items: tuple[str, ...]) -> None:
+    sent = wrap_returning(facts(sql), LIMITS, Shown(("x", 'y"'), items))
     assert "".join(sent.text[start : start + length] for start, _, length in sent.pieces) == sql.removesuffix(" -- )")
     assert sent.text.count("gatewayd_2") == (2 if "gatewayd_1 AS (SELECT" in sql else 0)
     assert '("x", "y""") AS (\n' in sent.text
 
 
-def test_a_main_query_below_a_modifying_with_is_wrapped_alone() -> None:
+@WAYS
+def test_a_main_query_below_a_modifying_with_is_wrapped_alone(shown: Shown) -> None:
     sql = "; WITH é AS (DELETE FROM t RETURNING id) SELECT count(*) FROM é -- x"
-    sent = wrap_below_with(facts(sql), LIMITS, None)
+    sent = wrap_below_with(facts(sql), LIMITS, shown)
     assert sent.text.startswith("COPY (WITH é AS (DELETE FROM t RETURNING id) SELECT CASE")
     assert "".join(sent.text[start : start + length] for start, _, length in sent.pieces) == sql[2:-5]
 
 
 def test_positions_lead_back_to_the_agents_text() -> None:
     sql = "; WITH é AS (DELETE FROM t RETURNING id) SELECT nope FROM é"
-    sent = wrap_below_with(facts(sql), LIMITS, None)
+    sent = wrap_below_with(facts(sql), LIMITS, AS_THEY_ARE)
     assert sent.position(sent.text.index("nope") + 1) == sql.index("nope") + 1
     assert sent.position(sent.text.index("RETURNING") + 1) == sql.index("RETURNING") + 1
     assert sent.position(sent.text.index("CASE") + 1) is None
@@ -114,7 +121,7 @@ def test_leading_and_trailing_text_is_not_sent() -> None:
 
 
 def test_the_head_is_parsed_once_per_limits() -> None:
-    wrap_query(facts("SELECT 1"), LIMITS, None)
+    wrap_query(facts("SELECT 1"), LIMITS, AS_THEY_ARE)
     before = wrap._head_json.cache_info().misses
-    wrap_query(facts("SELECT 2"), LIMITS, None)
+    wrap_query(facts("SELECT 2"), LIMITS, AS_THEY_ARE)
     assert wrap._head_json.cache_info().misses == before
