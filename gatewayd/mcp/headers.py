@@ -1,6 +1,6 @@
 """Rules of the HTTP headers on /mcp (mcp.md, HTTP and Stateless era): which are read, who may ask, what must mirror the body.
 
-Pure. What they mean for a request is decided in `http.py`.
+Pure. What they mean for a request is decided in `asked.py` and `stateless.py`.
 """
 
 import base64

@@ -1,24 +1,22 @@
 """Streamable HTTP at /mcp as a handler of exchanges (mcp.md, HTTP; spec, POST /mcp). Both eras on one path.
 
 Answers are plain JSON; a POST turns into an event stream only if progress is sent before the result. Connections, their
-deadlines and their crashes are the fence's, `http/server.py`; here a request is already parsed HTTP.
+deadlines and their crashes are the fence's, `http/server.py`; here a request is already parsed HTTP. What its head alone
+decides is in `asked.py`.
 """
 
-from collections.abc import Awaitable, Callable
 from typing import Final, final
 
 import msgspec
 import trio
 
 from gatewayd.mcp import handshake, headers, messages, stateless
+from gatewayd.mcp.asked import Asked, asked_by
 from gatewayd.mcp.bodies import Bodies, Held
 from gatewayd.mcp.dispatch import RETRY_AFTER_S, Dispatch, DispatchStatistics
-from gatewayd.mcp.exchange import Disconnected, Exchange, Head
+from gatewayd.mcp.exchange import Disconnected, Exchange
 from gatewayd.mcp.messages import (
-    HANDSHAKE_VERSIONS,
     HEADER_MISMATCH,
-    INVALID_REQUEST,
-    NOT_ACCEPTABLE,
     SESSION_MISSING,
     SESSION_UNKNOWN,
     TOO_BUSY,
@@ -30,9 +28,6 @@ from gatewayd.mcp.reply import RETRY_AFTER, Reply
 from gatewayd.mcp.sessions import Session, Sessions, SessionStatistics
 
 KEEP_ALIVE_S: Final = 25.0
-_JSON: Final = b"application/json"
-_EVENTS: Final = b"text/event-stream"
-_HANDSHAKE_VERSIONS: Final = frozenset(version.encode() for version in HANDSHAKE_VERSIONS)
 
 
 class McpStatistics(msgspec.Struct, frozen=True):
@@ -66,11 +61,11 @@ class McpHttp:
     async def __call__(self, exchange: Exchange) -> None:
         head = exchange.head
         asked = head.facts
-        if not isinstance(asked, _Asked):
-            asked = head.facts = self._asked(head)
+        if not isinstance(asked, Asked):
+            asked = head.facts = asked_by(head, self._callers)
         reply = Reply(exchange)
-        if asked.refusal is not None:
-            await asked.refusal(reply)
+        if asked.refuse is not None:
+            await asked.refuse(reply)
         elif head.method == "POST":
             await self._post(exchange, asked, reply)
         elif head.method == "GET":
@@ -78,46 +73,14 @@ class McpHttp:
         else:
             await self._delete(asked, reply)
 
-    def _asked(self, head: Head) -> "_Asked":
-        found, repeated = headers.read(head.headers)
-        return _Asked(
-            found=found,
-            repeated=repeated,
-            session_id=headers.session_id(found, repeated),
-            token_id=headers.token_id(found, repeated),
-            is_handshake=_is_handshake(found),
-            refusal=self._refusal(head.method, found),
-        )
-
-    def _refusal(self, method: str, found: headers.Found) -> "_Refusal | None":
-        """What a head alone is refused with: who asks, how, and for which media types."""
-        origin, accept = found.get(b"origin"), found.get(b"accept", b"")
-        if not self._callers.allows_host(found.get(b"host", b"")):
-            return _refused(403, INVALID_REQUEST, "this `Host` is not allowed (GATEWAY_ALLOWED_HOSTS)")
-        if origin is not None and not self._callers.allows_origin(origin):
-            return _refused(403, INVALID_REQUEST, "this `Origin` is not allowed (GATEWAY_ALLOWED_ORIGINS)")
-        if method == "POST":
-            if not headers.is_json(found.get(b"content-type", b"")):
-                return _refused(415, INVALID_REQUEST, "`Content-Type` must be application/json")
-            if not (headers.accepts(accept, _JSON) and headers.accepts(accept, _EVENTS)):
-                return _refused(406, NOT_ACCEPTABLE, "`Accept` must list application/json and text/event-stream")
-            return None
-        if method not in ("GET", "DELETE"):
-            return lambda reply: reply.empty(405, (b"allow", b"GET, POST, DELETE"))
-        if not _is_handshake(found):
-            return lambda reply: reply.empty(405, (b"allow", b"POST"))
-        if method == "GET" and not headers.accepts(accept, _EVENTS):
-            return _refused(406, NOT_ACCEPTABLE, "`Accept` must list text/event-stream")
-        return None
-
-    async def _post(self, exchange: Exchange, asked: "_Asked", reply: Reply) -> None:
+    async def _post(self, exchange: Exchange, asked: Asked, reply: Reply) -> None:
         held = Held(self._bodies)
         try:
             await self._message(exchange, asked, reply, held)
         finally:
             held.give_back()  # here, where nothing refers to the body any more
 
-    async def _message(self, exchange: Exchange, asked: "_Asked", reply: Reply, held: Held) -> None:
+    async def _message(self, exchange: Exchange, asked: Asked, reply: Reply, held: Held) -> None:
         body = await reply.body(held)
         if body is None:
             return
@@ -137,7 +100,7 @@ class McpHttp:
     # -- stateless era
 
     async def _stateless(
-        self, message: Request | Notification | messages.Response, exchange: Exchange, asked: "_Asked", reply: Reply
+        self, message: Request | Notification | messages.Response, exchange: Exchange, asked: Asked, reply: Reply
     ) -> None:
         if not isinstance(message, Request):
             await reply.empty(202)  # and dropped: an id chosen by a client must not cancel another's call
@@ -180,7 +143,7 @@ class McpHttp:
 
     # -- handshake era
 
-    async def _handshake(self, message: Request | Notification | messages.Response, asked: "_Asked", reply: Reply) -> None:
+    async def _handshake(self, message: Request | Notification | messages.Response, asked: Asked, reply: Reply) -> None:
         now_s = trio.current_time()
         id_ = message.id if isinstance(message, Request) else None
         session_id = asked.session_id
@@ -205,7 +168,7 @@ class McpHttp:
                 handshake.notified(session, message)
             await reply.empty(202)
 
-    async def _initialize(self, request: Request, session: Session | None, asked: "_Asked", reply: Reply) -> None:
+    async def _initialize(self, request: Request, session: Session | None, asked: Asked, reply: Reply) -> None:
         if session is not None:  # who calls was settled by the first one (contract 15.22)
             body = handshake.welcome(self._dispatch, request.id, session.version)
             await reply.answer(body, 200, (b"mcp-session-id", session.id.encode()))
@@ -230,7 +193,7 @@ class McpHttp:
         error = ProtocolError(TOO_BUSY, f"{why}; try again later", request.id, data)
         await reply.refuse(503, error, RETRY_AFTER)
 
-    async def _named_session(self, asked: "_Asked", reply: Reply) -> Session | None:
+    async def _named_session(self, asked: Asked, reply: Reply) -> Session | None:
         if asked.session_id is None:
             await reply.refuse(400, ProtocolError(SESSION_MISSING, "no `Mcp-Session-Id`"))
             return None
@@ -239,13 +202,13 @@ class McpHttp:
             await reply.refuse(404, ProtocolError(SESSION_UNKNOWN, "unknown or ended session; send `initialize` again"))
         return session
 
-    async def _delete(self, asked: "_Asked", reply: Reply) -> None:
+    async def _delete(self, asked: Asked, reply: Reply) -> None:
         session = await self._named_session(asked, reply)
         if session is not None:
             self._sessions.end(session)
             await reply.empty(200)
 
-    async def _get(self, exchange: Exchange, asked: "_Asked", reply: Reply) -> None:
+    async def _get(self, exchange: Exchange, asked: Asked, reply: Reply) -> None:
         """An event stream that carries keep-alive comments only: the server has nothing to say unasked. 405 would do for the
         protocol, but clients of 2025 open this right after `initialize`, and some log a refusal as a failure."""
         session = await self._named_session(asked, reply)
@@ -269,29 +232,6 @@ class McpHttp:
             if session.stream is mine:
                 session.stream = None
                 self._sessions.touch(session, trio.current_time())
-
-
-_Refusal = Callable[[Reply], Awaitable[None]]
-
-
-class _Asked(msgspec.Struct, frozen=True, gc=False):
-    """What follows from a request's head alone; found once for all requests that repeat it."""
-
-    found: headers.Found
-    repeated: frozenset[bytes]
-    session_id: str | None
-    token_id: str | None
-    is_handshake: bool
-    refusal: _Refusal | None
-
-
-def _refused(status: int, code: int, text: str) -> _Refusal:
-    return lambda reply: reply.refuse(status, ProtocolError(code, text))
-
-
-def _is_handshake(found: headers.Found) -> bool:
-    version = found.get(b"mcp-protocol-version")
-    return version is None or version in _HANDSHAKE_VERSIONS
 
 
 async def _keep_alive(exchange: Exchange, reply: Reply) -> None:
