@@ -31,23 +31,23 @@ class Deciding:
     """
 
     def __init__(self, database: Database, masking: Masking, query_id: str, caller: Hashable = None) -> None:
+        self.database = database
+        self.caller = caller
         self.enforced = database.enforced
         self.catalog = database.catalog
         self.parse_s = self.mask_s = 0.0
-        self._database = database
         self._masking = masking
         self._query_id = query_id
-        self._caller = caller
         self._waited = False
 
     async def known(self, sql: str) -> Known:
         """The text's facts, from memory when it came before. A large text is parsed in a thread: it must not stall the others."""
-        recall = self._database.recall
+        recall = self.database.recall
         known = recall.get(sql)
         if known is None:
             began = perf_counter()
             if is_large(sql):
-                known = recall.add(sql, await large_texts.in_thread(partial(analyze, sql), self._caller))
+                known = recall.add(sql, await large_texts.in_thread(partial(analyze, sql), self.caller))
             else:
                 known = recall.add(sql, analyze(sql))
             self.parse_s = perf_counter() - began
@@ -84,7 +84,7 @@ class Deciding:
         salt = masking.salt.reveal().encode() if masking.salt is not None else None
         ask = partial(plan, statement, policy, self.catalog, salt=salt, rewriting=rewriting)
         try:
-            made = await large_texts.in_thread(ask, self._caller, shielded=True) if is_large(statement.sql) else ask()
+            made = await large_texts.in_thread(ask, self.caller, shielded=True) if is_large(statement.sql) else ask()
         except Exception as bug:
             log.error(log.DECISION_FAILED, query_id=self._query_id, **log.places(bug))
             return Withheld(
@@ -98,8 +98,8 @@ class Deciding:
         if not self._waited:
             self._waited = True
             with trio.CancelScope(shield=True):
-                await self._database.refresher.unknown()
-            self.catalog = self._database.catalog
+                await self.database.refresher.unknown()
+            self.catalog = self.database.catalog
 
 
 def refused_by_masks(allowed: Allowed, reason: str) -> Denied:

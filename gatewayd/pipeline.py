@@ -49,32 +49,23 @@ async def run(
     `caller` is with whom others share sessions of the pool and the thread for large texts in turns; None takes what is free.
     """
     with database.in_use():
-        return await _Call(gateway, database, tool, sql, intent, agent, caller).walk()
+        query_id = QueryId(new_ulid(time_ns() // 1_000_000, os.urandom))
+        query = Query(query_id=query_id, database=database.name, agent=agent, intent=intent)
+        deciding = Deciding(database, gateway.masking, query_id, caller)
+        return await _Call(gateway, tool, sql, query, deciding).walk()
 
 
 class _Call:
-    """One walk through the corridor. Policy and catalog are taken once, here (design: The corridor)."""
+    """One walk through the corridor. Policy and catalog are taken once, by `deciding` (design: The corridor)."""
 
-    def __init__(
-        self,
-        gateway: Gateway,
-        database: Database,
-        tool: ToolName,
-        sql: str,
-        intent: str | None,
-        agent: Agent,
-        caller: Hashable,
-    ) -> None:
+    def __init__(self, gateway: Gateway, tool: ToolName, sql: str, query: Query, deciding: Deciding) -> None:
         self.began = perf_counter()
         self.gateway = gateway
-        self.database = database
+        self.database = deciding.database
         self.tool: ToolName = tool
         self.sql = sql
-        self.caller = caller
-        self.query = Query(
-            query_id=QueryId(new_ulid(time_ns() // 1_000_000, os.urandom)), database=database.name, agent=agent, intent=intent
-        )
-        self.deciding = Deciding(database, gateway.masking, self.query.query_id, caller)
+        self.query = query
+        self.deciding = deciding
         self.plan: Plan = UNMASKED
         self.decide_s = self.audit_s = 0.0
 
@@ -140,7 +131,7 @@ class _Call:
         policy, catalog = self.deciding.enforced.policy, self.deciding.catalog
         began = perf_counter()
         try:
-            result = await execute(self.database.pool, permit, policy.limits, catalog, masking, self.caller)
+            result = await execute(self.database.pool, permit, policy.limits, catalog, masking, self.deciding.caller)
         except ExecutionFailed as failed:
             failure = told_less(failed) if failed.is_inner and policy.hides_something else failed
             if failed.sqlstate[:2] in _CONNECTION_LOST:
