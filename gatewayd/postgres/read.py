@@ -18,8 +18,13 @@ from gatewayd.sql.statement import Statement
 HEAP_ORDER: Final = "SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off;"
 """Rows come as they lie, also by way of an index (a bitmap scan), never in the order of an index that holds a masked column."""
 
-_AS_BYTES: Final = ("SELECT pg_catalog.convert_to(b.j, 'UTF8') FROM (", ") AS b (j)")
-"""A row arrives as the bytes that the answer needs: asyncpg would decode a text for nobody."""
+_ALL_IN_ONE: Final = (
+    "SELECT pg_catalog.count(*), pg_catalog.convert_to(pg_catalog.string_agg(b.j, E'\\001'), 'UTF8') FROM (",
+    ") AS b (j)",
+)
+"""How many rows there are, and those within `max_bytes` in one value: asyncpg makes an object of each row that arrives. Bytes,
+because it would decode a text for nobody."""
+_BETWEEN_ROWS: Final = b"\1"  # no JSON text holds such a character
 
 
 async def read(
@@ -38,7 +43,7 @@ async def read(
     """
     if parameters:
         return await _read_bound(
-            connection, sent.bindable().behind(*_AS_BYTES), limits, parameters, undone=undone, heap_order=heap_order
+            connection, sent.bindable().behind(*_ALL_IN_ONE), limits, parameters, undone=undone, heap_order=heap_order
         )
     if connection.pins_locally or heap_order or undone:
         order = HEAP_ORDER if heap_order else ""
@@ -59,25 +64,14 @@ async def _read_bound(
     try:
         if begins:
             await connection.execute(connection.begin_text("READ ONLY") + (HEAP_ORDER if heap_order else ""))
-        records, _ = await connection.fetch_tagged(sent.text, *parameters)
+        ((count, text),), _ = await connection.fetch_tagged(sent.text, *parameters)
         if begins:
             await connection.execute("ROLLBACK" if undone else "COMMIT")
     except FAILURES as error:
         await connection.rollback()
         raise failed(error, sent.position) from error
-    rows, truncated = bound_rows(records, limits)
-    return Result(rows=rows, rows_returned=len(rows), truncated=truncated)
-
-
-def bound_rows(records: Sequence[Sequence[str | bytes | None]], limits: Limits) -> tuple[tuple[bytes, ...], bool]:
-    """The rows of a wrapped statement that went by prepare and bind, and whether limits cut them. The server has counted the
-    bytes: NULL stands for a row past them."""
-    rows: list[bytes] = []
-    for (row,) in records:
-        if row is None or len(rows) == limits.max_rows:
-            return tuple(rows), True
-        rows.append(row.encode() if isinstance(row, str) else row)
-    return tuple(rows), False
+    rows = tuple(text.split(_BETWEEN_ROWS)[: limits.max_rows]) if text is not None else ()
+    return Result(rows=rows, rows_returned=len(rows), truncated=len(rows) < count)
 
 
 async def compose(

@@ -14,7 +14,7 @@ from gatewayd.masking.results import PostExec
 from gatewayd.policy.model import Limits
 from gatewayd.postgres.connection import Connection
 from gatewayd.postgres.failure import CANCELLED, CONNECTION_LOST, FAILURES, READ_ONLY, failed, outcome_unknown
-from gatewayd.postgres.read import HEAP_ORDER, bound_rows, compose
+from gatewayd.postgres.read import HEAP_ORDER, compose
 from gatewayd.postgres.result import UNMASKABLE, ExecutionFailed, Result
 from gatewayd.postgres.rows import CopyRows
 from gatewayd.postgres.shown import shown
@@ -118,8 +118,17 @@ async def _bound(connection: Connection, sent: Sent, limits: Limits, parameters:
         records, tag = await connection.fetch_tagged(sent.text, *parameters)
     except FAILURES as error:
         raise failed(error, sent.position) from error
-    rows, truncated = bound_rows(records, limits)
-    return Result(rows=rows, rows_returned=len(rows), rows_affected=_count(tag) if affects else None, truncated=truncated)
+    rows: list[bytes] = []  # NULL stands for one past `max_bytes`, and for all that follow
+    for (row,) in records[: limits.max_rows]:
+        if row is None:
+            break
+        rows.append(row.encode())
+    return Result(
+        rows=tuple(rows),
+        rows_returned=len(rows),
+        rows_affected=_count(tag) if affects else None,
+        truncated=len(rows) < len(records),
+    )
 
 
 def _count(tag: str) -> int | None:

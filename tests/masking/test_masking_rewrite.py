@@ -235,3 +235,25 @@ async def test_views_are_masked_where_lineage_can_tell_and_refused_elsewhere(pos
         assert await ask.rows("SELECT email FROM same_name") == [{"email": "OPEN"}]
         for view in REFUSED_VIEWS:
             assert isinstance(await ask(f"SELECT id FROM {view}"), Withheld), view
+
+
+@pytest.mark.parametrize(
+    ("where", "columns", "rows", "truncated"),
+    [
+        ("id <= 4", "id, ssn", 4, False),
+        ("id <= 5", "id, ssn", 4, True),
+        ("id <= 3", "id, ssn, repeat('x', 100) AS x", 2, True),
+        ("id <= 4", "repeat('x', 400) AS x, ssn", 0, True),
+        ("id < 0", "id, ssn", 0, False),
+    ],
+)
+async def test_rows_that_need_keys_keep_both_limits(shop_dsn: str, where: str, columns: str, rows: int, truncated: bool) -> None:
+    """They come all in one value, by prepare and bind."""
+    policy = "column_masks: {users: {ssn: consistent-hash}}\nmask_source_rewrite: true\nlimits: {max_rows: 4, max_bytes: 330}\n"
+    async with rig(shop_dsn, policy) as ask:
+        outcome = await ask(f"SELECT {columns} FROM users WHERE {where} ORDER BY id")
+        assert isinstance(outcome, Result), outcome
+        assert (len(outcome.rows), outcome.rows_returned, outcome.truncated) == (rows, rows, truncated)
+        assert sum(map(len, outcome.rows)) <= 330
+        lines = await ask.rows(r"SELECT id, E'a\001b\n' AS text, '{ }'::json AS doc, ssn FROM users WHERE id < 3 ORDER BY id")
+        assert [(row["id"], row["text"], row["doc"]) for row in lines] == [(1, "a\x01b\n", {}), (2, "a\x01b\n", {})]
