@@ -90,6 +90,8 @@ class Committer:
         try:
             file = self._usable_file()
             file.wait_for_others(LOCKED_BY_OTHERS_MS)
+            if self._next_syncs:  # once for each filling of the log, and after every rest
+                file.ensure_readable()
             outcome = self._insert(file, batch, characters)
             self._next_syncs = False
         except FILE_FAILURES as failure:

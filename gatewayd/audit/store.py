@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from gatewayd.audit.ids import RisingIds, is_ulid
+from gatewayd.audit.reader import connect_for_reading
 from gatewayd.audit.rows import COLUMNS, Row
 
 Synchronous = Literal["normal", "full"]
@@ -143,6 +144,22 @@ class AuditFile:
         ).rowcount
         connection.execute("COMMIT")
         return deleted
+
+    def ensure_readable(self) -> None:
+        """Raises sqlite3.Error when another process would not find the newest row: the file was overwritten under us.
+
+        This connection does not notice, because of what it has in memory: it would go on for long, writing into a file that
+        nobody can read. An overwritten header is mended out of that memory.
+        """
+        try:
+            self._read_as_others()
+        except sqlite3.DatabaseError:
+            self._connection.execute(f"PRAGMA user_version = {FORMAT}")  # puts the first page into the log, as it was
+            self._read_as_others()
+
+    def _read_as_others(self) -> None:
+        with contextlib.closing(connect_for_reading(self.path)) as other:
+            other.execute("SELECT max(id) FROM audit_events").fetchone()
 
     def wait_for_others(self, at_most_ms: int) -> None:
         """How long `insert` and `delete_before` wait from now on while another process writes to the file."""
