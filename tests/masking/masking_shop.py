@@ -1,6 +1,7 @@
 """A shop with masked columns, made twice: the two databases differ in the raw values of masked columns and in nothing else."""
 
 import random
+from collections.abc import Callable
 
 SCHEMA = """
 CREATE SCHEMA app;
@@ -36,15 +37,23 @@ CITIES = ("Oslo", "Bergen", "Lima", None)
 STATUSES = ("new", "paid", "sent")
 
 
-def data(seed: int, *, users: int = 40, orders: int = 120, same_sizes: bool = False) -> str:
+def data(
+    seed: int,
+    *,
+    users: int = 40,
+    orders: int = 120,
+    same_sizes: bool = False,
+    stored: Callable[[str, str], str] = lambda kind, value: value,
+) -> str:
     """INSERTs. `seed` drives the raw values of masked columns alone; where they are NULL does not depend on it, except below
     null-out, where it may. `same_sizes`: the values have the same number of bytes for every seed, so that rows that writes move
-    are moved alike."""
+    are moved alike. `stored` gives what is stored for a raw text; its kind is what the text begins with."""
     same = random.Random(1)
     raw = random.Random(seed)
 
     def text(prefix: str) -> str:
-        return f"'{prefix}{raw.randrange(10**8, 10**9)}{'x' * (0 if same_sizes else raw.randrange(20))}'"
+        value = f"{prefix}{raw.randrange(10**8, 10**9)}{'x' * (0 if same_sizes else raw.randrange(20))}"
+        return f"'{stored(prefix, value)}'"
 
     least, nulls = (10**5, same) if same_sizes else (0, raw)
 
@@ -118,3 +127,16 @@ column_masks:
   app.people: {label: consistent-hash}
 """
 """Masks that keep something to count and join by."""
+
+KEYED = """
+table_access: {default: read_write}
+guardrails: {block_unqualified_dml: false, block_ddl: false}
+mask_source_rewrite: true
+column_masks:
+  users: {email: {t: pseudonymize, kind: email}, ssn: consistent-hash, phone: consistent-hash}
+  orders: {card: consistent-hash}
+  app.people: {label: {t: pseudonymize, kind: name}}
+  app.staff: {badge: consistent-hash}
+  app.Größe: {Näme x: {t: pseudonymize, kind: phone}}
+"""
+"""Masks with a key, all on texts, which they leave as texts."""
