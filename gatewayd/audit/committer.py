@@ -58,13 +58,18 @@ class Committer:
         """Tickets that wait."""
         return len(self._tickets)
 
+    @property
+    def log_is_long(self) -> bool:
+        """Whether a checkpoint is due before the next commit."""
+        return self._log_pages >= _WAL_PAGES
+
     def append(self, ticket: Ticket) -> None:
         self._tickets.append(ticket)
 
     def commit_at_once(self) -> BatchOutcome | None:
         """Takes a batch and writes it, if that needs no waiting; else None, and the batch waits as before."""
         file = self._file
-        is_threads = self._next_syncs or self._synchronous == "full" or self._log_pages >= _WAL_PAGES
+        is_threads = self._next_syncs or self._synchronous == "full" or self.log_is_long
         if file is None or is_threads or monotonic() < self._slow_until:
             return None
         batch, characters = self._take_batch()
@@ -102,8 +107,6 @@ class Committer:
             self._in_hand = ()
             self._give_up_file()
         outcome.file_changed = generation != self._generation
-        if self._log_pages >= _WAL_PAGES:
-            self.checkpoint()
         return outcome
 
     def call(self, chore: Callable[[AuditFile], object]) -> object:

@@ -113,19 +113,27 @@ class WriterThread:
                 committer.close()
 
     def _work(self) -> None:
+        """Commits all that waits, with a chore between each two things that sync: the watchdog waits for the end of one."""
         committer = self._committer
         while committer or self._chores:
-            # Told without being the owner: who hears of it shall find the file free.
-            with committer.owner:
-                outcome = committer.commit() if committer else None
-            if outcome is not None:
-                self._tell(self._deliver, outcome)
-            if self._chores:
-                self._chore_in_hand = chore = self._chores.popleft()
+            self._do_a_chore()
+            if committer:
+                # Told without being the owner: who hears of it shall find the file free.
                 with committer.owner:
-                    result = committer.call(chore.call)
-                self._tell(chore.done, result)
-                self._chore_in_hand = None
+                    outcome = committer.commit()
+                self._tell(self._deliver, outcome)
+            self._do_a_chore()
+            if committer.log_is_long:
+                with committer.owner:
+                    committer.checkpoint()
+
+    def _do_a_chore(self) -> None:
+        if self._chores:
+            self._chore_in_hand = chore = self._chores.popleft()
+            with self._committer.owner:
+                result = self._committer.call(chore.call)
+            self._tell(chore.done, result)
+            self._chore_in_hand = None
 
     def _tell(self, receiver: Callable[[_Told], None], value: _Told) -> None:
         with contextlib.suppress(trio.RunFinishedError):  # nobody is left to tell

@@ -6,6 +6,7 @@ import time
 
 import pytest
 import trio
+import trio.testing
 
 from gatewayd.audit import committer, thread
 from gatewayd.audit.store import AuditFile
@@ -142,3 +143,34 @@ async def test_a_bug_in_a_commit_ends_the_service(path: str, calls: Calls, monke
     with pytest.raises(ExceptionGroup) as caught:
         await call_and_serve()
     assert caught.group_contains(RuntimeError, match="a bug in the commit")
+
+
+async def test_who_asks_whether_the_writer_answers_does_not_wait_for_commit_and_checkpoint(
+    path: str, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each may take three syncs, and the watchdog waits for that answer."""
+    done: list[str] = []
+    begun, asked = trio.Event(), threading.Event()
+    token = trio.lowlevel.current_trio_token()
+    insert, checkpoint = AuditFile.insert, AuditFile.checkpoint
+
+    def inserting(file: AuditFile, rows: object) -> None:
+        token.run_sync_soon(begun.set)
+        asked.wait()
+        insert(file, rows)  # type: ignore[arg-type]  # handed through as they came
+        done.append("commit")
+
+    def carrying_over(file: AuditFile) -> None:
+        done.append("checkpoint")
+        checkpoint(file)
+
+    monkeypatch.setattr(committer, "_WAL_PAGES", 1)
+    monkeypatch.setattr(AuditFile, "insert", inserting)
+    monkeypatch.setattr(AuditFile, "checkpoint", carrying_over)
+    async with open_audit(path, "full") as audit, trio.open_nursery() as nursery:
+        nursery.start_soon(calls.refuse, audit, calls.query())
+        await begun.wait()
+        nursery.start_soon(audit._queue.call, lambda _file: done.append("answer"))
+        await trio.testing.wait_all_tasks_blocked()
+        asked.set()
+    assert done[:3] == ["commit", "answer", "checkpoint"]
