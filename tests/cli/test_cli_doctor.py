@@ -180,6 +180,30 @@ def test_a_role_that_may_too_much(alone: dict[str, str], postgres: Postgres, opt
     assert (outcome(checks, "role"), outcome(checks, "rights")).count("WARN") == 1
 
 
+@pytest.mark.parametrize(
+    ("mask", "rewriting", "settings", "found"),
+    [
+        ("consistent-hash", "1", "log_min_duration_statement = 0", "WARN"),
+        ("consistent-hash", "1", "log_statement = 'all'", "WARN"),
+        ("consistent-hash", "1", "log_statement = 'all'; ALTER ROLE {role} SET log_parameter_max_length = 0", "OK"),
+        ("consistent-hash", "1", "log_statement = 'mod'", "OK"),
+        ("consistent-hash", "0", "log_statement = 'all'", "none"),
+        ("full-redact", "1", "log_statement = 'all'", "none"),
+    ],
+)
+def test_keys_of_masks_in_the_log_of_the_server(
+    alone: dict[str, str], postgres: Postgres, mask: str, rewriting: str, settings: str, found: str
+) -> None:
+    role = new_role(postgres)
+    postgres.execute(f"ALTER ROLE {role} SET {settings.format(role=role)}")
+    dsn = postgres.create_database(f"CREATE TABLE t (a text); GRANT SELECT ON t TO {role}", user=role)
+    policy = Path(alone["GATEWAY_POLICY_FILE"])
+    policy.write_text(f"column_masks: {{t: {{a: {mask}}}}}\n", encoding="utf-8")
+    more = {"DATABASE_URL": dsn, "GATEWAY_MASK_SALT": "salt", "GATEWAY_MASK_SOURCE_REWRITE": rewriting}
+    _, checks = looked({**alone, **more})
+    assert outcome(checks, "server log") == found
+
+
 @contextmanager
 def answering(port: int, reply: bytes) -> Iterator[None]:
     """Something that is no gatewayd and answers each connection with `reply`."""

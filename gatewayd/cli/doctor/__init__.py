@@ -63,7 +63,7 @@ async def _look(report: "Callable[[Check], None]") -> None:
     entries = configuration.configured(settings)
     for entry in entries:
         async with waiting(f"looking at database {entry.name}"):
-            found = [check async for check in database.checks(entry)]
+            found = [check async for check in database.checks(entry, rewriting=settings.mask_source_rewrite)]
         for check in found:
             report(msgspec.structs.replace(check, database=entry.name))
     if settings.transport == "http":

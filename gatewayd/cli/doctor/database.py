@@ -14,6 +14,7 @@ import trio
 from gatewayd.catalog import Catalog
 from gatewayd.cli.doctor.canary import canary
 from gatewayd.cli.doctor.check import Check, fail, ok, warn
+from gatewayd.cli.doctor.server_log import server_log
 from gatewayd.cli.policyfile import Entry
 from gatewayd.environment import is_loopback
 from gatewayd.masking.rules import problems
@@ -58,8 +59,8 @@ _FLAGS: Final = {
 _ROLE_REMEDY: Final = "use a role of its own with no more than it needs (README has the SQL)"
 
 
-async def checks(entry: Entry) -> AsyncIterator[Check]:
-    """In their order; a check that fails ends those that need it."""
+async def checks(entry: Entry, *, rewriting: bool) -> AsyncIterator[Check]:
+    """In their order; a check that fails ends those that need it. `rewriting` is what GATEWAY_MASK_SOURCE_REWRITE says."""
     assert entry.url is not None
     reached = [check async for check in _reach(entry.url)]
     is_reachable = any(check.outcome == "OK" for check in reached)
@@ -72,12 +73,15 @@ async def checks(entry: Entry) -> AsyncIterator[Check]:
         async with pool.connection() as connection:
             (role,) = await connection.fetch(_ROLE, list(_POWERFUL))
             rights = await connection.fetch(_RIGHTS)
+            logged = await server_log(connection, entry, rewriting=rewriting)
         yield ok("login", f"as role {role['name']}")
         yield _encryption(entry.url, is_encrypted=bool(role["ssl"]))
         catalog = await read_catalog(pool, 1)
         yield _version(catalog)
         for check in (*_masks(entry, catalog), *_role(role), *(_rights(entry, rights) if not role["rolsuper"] else ())):
             yield check
+        if logged is not None:
+            yield logged
         yield ok("catalog", f"{_own(catalog)} relations and {len(catalog.functions)} functions of its own in {catalog.database}")
     except ExecutionFailed as failed:
         yield fail(
