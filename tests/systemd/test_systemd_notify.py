@@ -35,6 +35,8 @@ class Unit:
         self.journal = journal
         self.seen: list[list[str]] = []
         self.text = b""
+        self.fed_at: list[float] = []
+        """When the watchdog was fed, on the monotonic clock."""
         journal.settimeout(PATIENCE_S)
         self._notify = notify
         self._messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -43,6 +45,8 @@ class Unit:
 
     def _read(self) -> None:
         while message := self._notify.recv(4096):
+            if message == b"WATCHDOG=1":
+                self.fed_at.append(time.monotonic())
             self._messages.put(message)
 
     def until(self, first: str) -> list[str]:
