@@ -71,7 +71,7 @@ async def test_answers_are_those_of_the_transformed_values(postgres: Postgres, p
             answer = await ask(sql)
             if isinstance(answer, Result | Failed):
                 compared = comparable(answer), comparable(await tell(sql))
-                assert compared[0] == compared[1] or NO_PLAN in compared, sql
+                assert compared[0] == compared[1] or any(error in compared for error in OF_PLANS), sql
             seen[f"{type(answer).__name__}{', masked' if ask.columns else ''}"] += 1
     print(f"seed {SEED}, {path}: {dict(seen)}")
     assert seen["Result, masked"] > COUNT * 0.15, seen
@@ -80,8 +80,8 @@ async def test_answers_are_those_of_the_transformed_values(postgres: Postgres, p
 PLAIN = KEYED.partition("column_masks")[0]
 
 
-NO_PLAN = "0A000"
-"""FULL JOIN by a condition that only some plans can do: which plans there are depends on the expression of a mask."""
+OF_PLANS = ("0A000", "57014")
+"""FULL JOIN by a condition that only some plans can do, and the statement timeout: a mask's expression may lead to another plan."""
 
 
 def comparable(outcome: Outcome) -> object:
