@@ -48,6 +48,19 @@ async def test_the_limits_do_not_count_masked_bytes(postgres: Postgres, policy: 
     assert sum(map(len, answers[0][0])) <= 3000
 
 
+async def test_a_huge_text_is_not_fetched_to_be_hashed(postgres: Postgres) -> None:
+    """It would have to be held whole, far above `max_bytes`; the answer ends before its row."""
+    dsn = postgres.create_database(
+        "CREATE TABLE t (id int, a text, b text); INSERT INTO t VALUES (1, 'x', NULL), (2, repeat('x', 16777216), 'y'),"
+        "(3, 'x', repeat('x', 16777217)), (4, 'x', 'y');"
+    )
+    async with rig(dsn, "column_masks: {t: {a: consistent-hash, b: consistent-hash}}", rewriting=False) as ask:
+        answer = await ask("SELECT * FROM t ORDER BY id")
+        assert isinstance(answer, Result)
+        assert ([row["id"] for row in await ask.rows("SELECT * FROM t ORDER BY id")], answer.truncated) == ([1, 2], True)
+        assert [row["id"] for row in await ask.rows("SELECT id, a FROM t ORDER BY id")] == [1, 2, 3, 4]
+
+
 async def test_rows_keep_the_order_they_lie_in(postgres: Postgres) -> None:
     """PostgreSQL would rather read the index, and in its order the rows would tell that of the masked column."""
     dsn = postgres.create_database(
