@@ -160,6 +160,26 @@ async def test_every_other_byte_stays(postgres: Postgres) -> None:
     assert answer.rows == (shown.replace("\\n", "\n").encode(), nulls.encode())
 
 
+async def test_columns_may_be_called_as_the_wrapper_calls_things(postgres: Postgres) -> None:
+    dsn = postgres.create_database(
+        "CREATE TABLE t (q text, s text, j text, v0 text, r int); INSERT INTO t VALUES ('a', 'b', 'c', 'd', 5);"
+    )
+    policy = "column_masks: {t: {q: full-redact, s: {t: partial, glyph: '*'}, v0: consistent-hash}}\nlimits: {max_rows: 9}\n"
+    digest = hmac.new(SALT, b"d", "sha256").hexdigest()[:32]
+    expected = {"q": "***", "s": "*", "j": "c", "v0": digest, "r": 5}
+    async with rig(dsn, f"{policy}table_access: {{default: read_write}}", rewriting=False) as ask:
+        for sql in (
+            "SELECT * FROM t",
+            "SELECT * FROM t AS q",
+            "SELECT s.* FROM t AS s",
+            "WITH r AS (SELECT * FROM t) SELECT * FROM r AS j",
+            "SELECT * FROM t FOR SHARE",
+            "UPDATE t AS q SET r = 5 WHERE q.r = 5 RETURNING q.*",
+            "WITH w AS (UPDATE t SET r = 5 WHERE r = 5 RETURNING *) SELECT * FROM w",
+        ):
+            assert await ask.rows(sql) == [expected], sql
+
+
 async def test_an_error_text_carries_no_value(postgres: Postgres) -> None:
     async with rig(postgres.create_database(SCHEMA + data(7)), HIDING, rewriting=False) as ask:
         outcome = await ask("SELECT email, CAST(name AS int) FROM users")
