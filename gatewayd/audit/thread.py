@@ -117,10 +117,10 @@ class WriterThread:
         committer = self._committer
         while committer or self._chores:
             self._do_a_chore()
-            if committer:
-                # Told without being the owner: who hears of it shall find the file free.
-                with committer.owner:
-                    outcome = committer.commit()
+            # Told without being the owner: who hears of it shall find the file free.
+            with committer.owner:
+                outcome = committer.commit() if committer else None
+            if outcome is not None:
                 self._tell(self._deliver, outcome)
             self._do_a_chore()
             if committer.log_is_long:
