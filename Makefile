@@ -74,7 +74,7 @@ COMPILE = $(UV) pip compile --no-config --quiet --universal --fork-strategy fewe
 	--no-header --no-emit-index-url
 
 lock: $(if $(filter build/%,$(UV)),$(UV))  ## resolve the dependencies anew into the locks
-	@$(COMPILE) $(UPGRADE) --extra demo --output-file requirements.lock pyproject.toml requirements-build.in
+	@$(COMPILE) $(UPGRADE) --extra demo --extra control --output-file requirements.lock pyproject.toml requirements-build.in
 	@$(COMPILE) $(UPGRADE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock \
 		pyproject.toml requirements-build.in
 

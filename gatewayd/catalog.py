@@ -1,7 +1,7 @@
-"""What a database contains, as an immutable snapshot (contract 12). Pure data and look-ups; `postgres/inspect.py` fills it.
+"""What a database contains, as an immutable snapshot (contract 12). Pure data and look-ups.
 
 Names are as PostgreSQL stores them (folded, unquoted). Built-in objects of `pg_catalog` are not here, except its relations:
-`sql/builtins.py` speaks for built-in functions, operators and types. Temporary and TOAST relations are not here at all.
+`sql/builtins/lookup.py` speaks for built-in functions, operators and types. Temporary and TOAST relations are not here at all.
 """
 
 from collections.abc import Callable, Mapping

@@ -17,21 +17,22 @@ from typing import Final
 
 import trio
 
-from gatewayd import __version__, log, memory
+from gatewayd import __version__, log
+from gatewayd import process_memory as memory
 from gatewayd.audit.events import DEFAULT_DATABASE
 from gatewayd.audit.writer import Audit, AuditFileLocked, AuditFileUnusable, open_audit
-from gatewayd.databases import Databases, check_masks
-from gatewayd.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
-from gatewayd.gateway import Database, Gateway, Masking
+from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
+from gatewayd.config.settings import Settings
+from gatewayd.corridor.databases import Databases, check_masks
+from gatewayd.corridor.gateway import Database, Gateway, Masking
+from gatewayd.corridor.reload import Reloader
 from gatewayd.mcp.dispatch import Dispatch
 from gatewayd.mcp.tools.surface import tools_of
+from gatewayd.notify.completed_calls import to_telemetry, to_webhook
 from gatewayd.notify.systemd import ServiceManager, feed_watchdog, keep_status
 from gatewayd.notify.telemetry import Telemetry
 from gatewayd.notify.webhook import DenyWebhook
-from gatewayd.observers import to_telemetry, to_webhook
-from gatewayd.policy.problem import PolicyErrors
-from gatewayd.reload import Reloader
-from gatewayd.settings import Settings
+from gatewayd.policy.file.problem import PolicyErrors
 
 STOP_BEYOND_GRACE_S: Final = 45.0
 """What stopping may take after the grace: cancelled statements confirmed, closing rows, the senders' last second."""
@@ -177,7 +178,7 @@ class _Daemon:
     async def _listen_http(
         self, dispatch: Dispatch, gateway: Gateway, reloader: Reloader, announce: Announce, listener: trio.Nursery
     ) -> None:
-        from gatewayd.http.service import HttpService
+        from gatewayd.operators.http_service import HttpService
 
         settings = self._settings
         service = HttpService(settings, dispatch, gateway, reloader, self._webhook)

@@ -7,9 +7,9 @@ import threading
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from gatewayd import large_texts
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.fairness import large_texts
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 
 
 async def test_callers_take_turns_and_one_works_at_a_time() -> None:

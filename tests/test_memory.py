@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="thres
 MEASURES = """
 import resource
 from pathlib import Path
-from gatewayd import memory
+from gatewayd import process_memory as memory
 
 MIB = 1024 * 1024
 

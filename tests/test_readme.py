@@ -14,8 +14,8 @@ import pytest
 import trio_asyncio
 from mcp import Client, StdioServerParameters
 
-from gatewayd.policy.features import FEATURES
-from gatewayd.variables import VARIABLES
+from gatewayd.config.variables import VARIABLES
+from gatewayd.policy.file.features import FEATURES
 from tests.cli.gatewayd_process import serving
 from tests.conftest import Postgres
 

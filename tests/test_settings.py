@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatewayd.credentials import ReadFile, Secret
-from gatewayd.policy.model import Guardrails, Policies, Policy
-from gatewayd.settings import DENY_RULES, LOOPBACK_HOSTS, Settings, SettingsErrors, load_settings
-from gatewayd.variables import CONTROL_PLANE, NAMES, VARIABLES, Variable
+from gatewayd.config.credentials import ReadFile, Secret
+from gatewayd.config.settings import DENY_RULES, LOOPBACK_HOSTS, Settings, SettingsErrors, load_settings
+from gatewayd.config.variables import CONTROL_PLANE, NAMES, VARIABLES, Variable
+from gatewayd.policy.file.model import Guardrails, Policies, Policy
 
 DSN = "postgresql://agent:canary@db.example.com/shop"
 CONF = Path(__file__).parents[1] / "conf"

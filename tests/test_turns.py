@@ -6,11 +6,11 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from gatewayd.turns import Turns
+from gatewayd.fairness.fair_slots import FairSlots
 
 
 def test_a_caller_holds_at_most_what_it_leaves_free() -> None:
-    turns = Turns(10)
+    turns = FairSlots(10)
     held = {caller: sum(turns.take(caller) for _ in range(20)) for caller in ("a", "b", "c")}
     assert held == {"a": 5, "b": 3, "c": 1}
     assert turns.take("d")  # whoever comes next finds one
@@ -19,26 +19,26 @@ def test_a_caller_holds_at_most_what_it_leaves_free() -> None:
 
 
 def test_a_caller_holds_at_most_so_many() -> None:
-    turns = Turns(10, 2)
+    turns = FairSlots(10, 2)
     assert [turns.take("a") for _ in range(3)] == [True, True, False]
     assert turns.take("b")
 
 
 def test_the_gateway_itself_may_hold_all() -> None:
-    turns = Turns(3)
+    turns = FairSlots(3)
     assert [turns.take(None) for _ in range(4)] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_one_slot_is_for_whoever_asks(size: int) -> None:
-    turns = Turns(size)
+    turns = FairSlots(size)
     assert turns.take("a")
     turns.leave("a")
     assert turns.take("a")
 
 
 async def test_a_free_slot_is_kept_for_others() -> None:
-    turns = Turns(4)
+    turns = FairSlots(4)
     served: list[Hashable] = []
 
     async def wait(caller: Hashable) -> None:
@@ -61,7 +61,7 @@ async def test_a_free_slot_is_kept_for_others() -> None:
 
 
 async def test_callers_are_served_in_turns_and_their_own_in_order() -> None:
-    turns = Turns(1)
+    turns = FairSlots(1)
     served: list[str] = []
 
     async def work(caller: str, number: int) -> None:
@@ -82,7 +82,7 @@ async def test_callers_are_served_in_turns_and_their_own_in_order() -> None:
 
 async def test_one_leaving_may_let_several_in() -> None:
     """What the leaving one may hold again, and what its slot gives another."""
-    turns = Turns(4)
+    turns = FairSlots(4)
     entered: list[str] = []
 
     async def wait(caller: str) -> None:
@@ -104,7 +104,7 @@ async def test_one_leaving_may_let_several_in() -> None:
 
 
 async def test_a_cancelled_wait_takes_nothing() -> None:
-    turns = Turns(1)
+    turns = FairSlots(1)
     assert turns.take("a")
     with trio.move_on_after(0):
         await turns.wait("b")
@@ -114,7 +114,7 @@ async def test_a_cancelled_wait_takes_nothing() -> None:
 
 
 async def test_the_longest_queue_is_pushed_out_from_its_end() -> None:
-    turns = Turns(1)
+    turns = FairSlots(1)
     ended: list[tuple[str, bool]] = []
 
     async def wait(name: str) -> None:

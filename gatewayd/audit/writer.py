@@ -28,7 +28,7 @@ from gatewayd.audit.queue import AuditStatistics, AuditUnavailable, CommitQueue
 from gatewayd.audit.reader import AuditReader, Page
 from gatewayd.audit.rows import row_of
 from gatewayd.audit.store import AuditFile, AuditFileUnusable, Synchronous, reason_of
-from gatewayd.policy.decision import Allowed, Denied, Permit
+from gatewayd.policy.decide.outcomes import Allowed, Denied, Permit
 
 __all__ = ["Audit", "AuditFileLocked", "AuditFileUnusable", "AuditStatistics", "AuditUnavailable", "open_audit"]
 

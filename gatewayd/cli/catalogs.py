@@ -13,15 +13,15 @@ from gatewayd.catalog import Catalog
 from gatewayd.cli.output import visible
 from gatewayd.cli.policyfile import Entry
 from gatewayd.cli.progress import waiting
-from gatewayd.credentials import CredentialProblem, read_credential
-from gatewayd.exit_codes import UNAVAILABLE
-from gatewayd.policy import dsn
-from gatewayd.policy.model import Limits
-from gatewayd.policy.sensitive import Comments
-from gatewayd.postgres.inspect import read_catalog
+from gatewayd.config.credentials import CredentialProblem, read_credential
+from gatewayd.config.exit_codes import UNAVAILABLE
+from gatewayd.config.settings import read_bytes
+from gatewayd.policy.file import dsn
+from gatewayd.policy.file.model import Limits
+from gatewayd.policy.tools.sensitive import Comments
+from gatewayd.postgres.catalog.read_catalog import read_catalog
+from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.pool import Pool
-from gatewayd.postgres.result import ExecutionFailed
-from gatewayd.settings import read_bytes
 
 _COMMENTS: Final = """
 SELECT n.nspname::text AS schema, c.relname::text AS name, a.attname::text AS column, d.description AS comment

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gatewayd.cli.configuration import settings_or_exit
-from gatewayd.exit_codes import CONFIGURATION, UNAVAILABLE
+from gatewayd.config.exit_codes import CONFIGURATION, UNAVAILABLE
 
 if TYPE_CHECKING:
-    from gatewayd.settings import Settings
+    from gatewayd.config.settings import Settings
 
 
 @click.command()
@@ -53,10 +53,10 @@ def _all_answer(settings: "Settings") -> bool:
     import trio
 
     from gatewayd.audit.events import DEFAULT_DATABASE
-    from gatewayd.policy.model import Limits
-    from gatewayd.postgres.inspect import read_catalog
+    from gatewayd.policy.file.model import Limits
+    from gatewayd.postgres.catalog.read_catalog import read_catalog
+    from gatewayd.postgres.execute.result import ExecutionFailed
     from gatewayd.postgres.pool import Pool
-    from gatewayd.postgres.result import ExecutionFailed
 
     async def answers(name: str, url: str, limits: Limits) -> bool:
         pool = Pool(name, url, limits, size=1)

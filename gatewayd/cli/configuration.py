@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gatewayd.exit_codes import CONFIGURATION
+from gatewayd.config.exit_codes import CONFIGURATION
 
 if TYPE_CHECKING:
-    from gatewayd.settings import Settings
+    from gatewayd.config.settings import Settings
 
 
 def settings_or_exit(environ: Mapping[str, str]) -> "Settings":
     """The settings that `environ` describes. Exits with 78 when they are wrong, after printing what is."""
-    from gatewayd.settings import SettingsErrors, load_settings
+    from gatewayd.config.settings import SettingsErrors, load_settings
 
     try:
         return load_settings(environ)

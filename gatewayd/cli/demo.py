@@ -13,12 +13,12 @@ import click
 
 from gatewayd import __version__
 from gatewayd.cli.configuration import settings_or_exit
+from gatewayd.config.exit_codes import UNAVAILABLE
 from gatewayd.demo.postgres import EmbeddedUnavailable
 from gatewayd.demo.shop import Demo, default_folder
-from gatewayd.exit_codes import UNAVAILABLE
 
 if TYPE_CHECKING:
-    from gatewayd.settings import Settings
+    from gatewayd.config.settings import Settings
 
 # statement, what comes of it
 STATEMENTS = (

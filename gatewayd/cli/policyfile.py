@@ -13,12 +13,12 @@ import click
 import msgspec
 
 from gatewayd.audit.events import DEFAULT_DATABASE
-from gatewayd.credentials import Variables
-from gatewayd.exit_codes import CONFIGURATION
-from gatewayd.policy.load import PolicyErrors, Problem, load_policies
-from gatewayd.policy.model import Policies, Policy
-from gatewayd.policy.yaml import MAX_BYTES
-from gatewayd.settings import read_bytes
+from gatewayd.config.credentials import Variables
+from gatewayd.config.exit_codes import CONFIGURATION
+from gatewayd.config.settings import read_bytes
+from gatewayd.policy.file.load import PolicyErrors, Problem, load_policies
+from gatewayd.policy.file.model import Policies, Policy
+from gatewayd.policy.file.yaml import MAX_BYTES
 
 VARIABLE = "GATEWAY_POLICY_FILE"
 

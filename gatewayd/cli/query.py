@@ -10,8 +10,8 @@ import msgspec
 
 from gatewayd.cli import options
 from gatewayd.cli.output import Column, Output, remark, tame, visible
-from gatewayd.exit_codes import FAILURE
-from gatewayd.variables import DEFAULTS
+from gatewayd.config.exit_codes import FAILURE
+from gatewayd.config.variables import DEFAULTS
 
 if TYPE_CHECKING:
     from gatewayd.cli.agent import Answer

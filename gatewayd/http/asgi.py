@@ -13,7 +13,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
 from gatewayd.http.connection import Handler
-from gatewayd.http.exchange import HttpExchange
+from gatewayd.http.open_exchange import HttpExchange
 from gatewayd.http.wire import ClientGone
 
 Message = dict[str, Any]

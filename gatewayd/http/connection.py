@@ -13,10 +13,10 @@ import h11
 import trio
 
 from gatewayd import log
-from gatewayd.http.exchange import BODY_READ_BYTES, Address, HttpExchange, Watching
+from gatewayd.fairness.loop_share import LoopShare
+from gatewayd.fairness.unsent_budget import UnsentBudget
 from gatewayd.http.http1 import HEAD_BYTES, Http1
-from gatewayd.http.intake import Intake
-from gatewayd.http.unsent import Unsent
+from gatewayd.http.open_exchange import BODY_READ_BYTES, Address, HttpExchange, Watching
 from gatewayd.http.wire import ClientGone, Wire
 
 KEEP_ALIVE_S: Final = 75.0
@@ -34,7 +34,9 @@ Handler = Callable[[HttpExchange], Awaitable[None]]
 class Connection:
     """Serves one socket until it ends, one request after the other."""
 
-    def __init__(self, handler: Handler, stream: trio.SocketStream, intake: Intake, watching: Watching, unsent: Unsent) -> None:
+    def __init__(
+        self, handler: Handler, stream: trio.SocketStream, intake: LoopShare, watching: Watching, unsent: UnsentBudget
+    ) -> None:
         self.idle_since_s = inf
         """When it began to wait for a request; infinite while one is in progress."""
         self._handler: Final = handler

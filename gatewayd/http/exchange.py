@@ -1,173 +1,76 @@
-"""The exchange in progress on a connection, as its handler reads and answers it (`mcp/exchange.py` says what each does).
+"""The seam to HTTP: one request to read and to answer, as the protocol layer sees it. `http/open_exchange.py` gives it.
 
-The handler pulls the body: nothing is read ahead of need, but for what is behind the request while its client is watched.
+Not ASGI: its dictionaries, two messages an answer and their checks cost as much as the rest of a call's protocol (PROFILE.md).
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Final, Protocol, final
+from urllib.parse import unquote
 
-import h11
 import trio
 
-from gatewayd.http.http1 import HEAD_BYTES, Http1
-from gatewayd.http.wire import ClientGone, Wire
-from gatewayd.mcp.exchange import BodyTooLarge, BodyTooSlow, BodyUnwelcome, Head, Header
-
-BODY_READ_BYTES: Final = 256 * 1024
-_JSON: Final = (b"content-type", b"application/json")
-
-Address = tuple[str, int]
+Header = tuple[bytes, bytes]
+# What an exchange raises from each write once the client is gone.
+Disconnected: Final = OSError
 
 
-class Watching(Protocol):
-    """Who calls `look` now and then on exchanges added to it."""
+class BodyTooLarge(Exception):
+    """The body is, or says that it is, longer than asked for. The rest of it is not read."""
 
-    def add(self, exchange: "HttpExchange") -> None: ...
-    def discard(self, exchange: "HttpExchange") -> None: ...
+
+class BodyUnwelcome(Exception):
+    """The body is larger than there is room for just now. The rest of it is not read."""
+
+
+class BodyTooSlow(Exception):
+    """The body did not arrive in time."""
 
 
 @final
-class HttpExchange:
-    """An `Exchange`. One object for all of a connection, one after the other; `begin` starts the next."""
+class Head:
+    """A request's line and headers, names in lower case and in their order. Content-Length is left out: it frames the body, which
+    is the connection's matter, and is all that differs between most requests of a connection."""
 
-    def __init__(self, http: Http1, wire: Wire, watching: Watching, peer: Address | None, local: Address | None) -> None:
-        self.peer: Final = peer
-        self.local: Final = local
-        self.client: Final = peer[0] if peer else ""
-        self.is_answered = True
-        """Whether its answer has begun."""
-        self._http: Final = http
-        self._wire: Final = wire
-        self._watching: Final = watching
-        self._watched: trio.CancelScope | None = None
+    __slots__ = ("facts", "headers", "http_version", "method", "path", "target")
 
-    def begin(self) -> None:
-        self.is_answered = False
+    def __init__(self, method: str, target: bytes, http_version: str, headers: Sequence[Header]) -> None:
+        self.method: Final = method
+        self.target: Final = target
+        self.path: Final = unquote(target.partition(b"?")[0].decode("ascii"))
+        self.http_version: Final = http_version
+        self.headers: Final = headers
+        self.facts: object = None
+        """For the handler: what follows from this head alone. A client that repeats its head is given the same object."""
+
+
+class Exchange(Protocol):
+    """Exactly one of `answer` and `start` … `end` is called, after what is read of the body. Each write raises `Disconnected`
+    when nobody is there to read it; none waits but for a client that does not take its bytes."""
 
     @property
-    def head(self) -> Head:
-        return self._http.head
+    def head(self) -> Head: ...
 
     @property
-    def body_bytes(self) -> int | None:
-        """What the request's Content-Length says, if it has one."""
-        return self._http.body_bytes
+    def client(self) -> str:
+        """The address of the other side; empty where the socket has none."""
 
     async def body(self, at_most: int, within_s: float, grows: Callable[[int], bool] = lambda size: True) -> bytes:
-        stated = self._http.body_bytes
-        if stated is not None and stated > at_most:
-            raise BodyTooLarge
-        try:
-            data, more = self._http.body()
-        except h11.RemoteProtocolError as error:
-            raise await self._broken(error) from error
-        if not more and len(data) <= at_most:
-            return data
-        body = bytearray(data)
-        with trio.move_on_after(within_s):
-            while more and len(body) <= at_most:
-                data, more = await self.read()
-                if not grows(len(body) + len(data)):
-                    raise BodyUnwelcome
-                body += data
-            if len(body) > at_most:
-                raise BodyTooLarge
-            return bytes(body)
-        raise BodyTooSlow
-
-    async def read(self) -> tuple[bytes, bool]:
-        """More of the body, as much as is here, and whether there is more; waits for a byte of it or its end. Raises ClientGone,
-        also for a broken body, which is answered."""
-        try:
-            while not self._wire.is_gone:
-                data, more = self._http.body()
-                if data or not more:
-                    return data, more
-                if self._http.wants_continue:
-                    await self._wire.write(self._http.continue_())
-                self._http.feed(await self._wire.read(BODY_READ_BYTES))
-        except h11.RemoteProtocolError as error:
-            raise await self._broken(error) from error
-        raise ClientGone
-
-    # -- whether the client is still there
-
-    def watch(self, call: trio.CancelScope | None) -> None:
-        self._watched = call
-        if call is None:
-            self._watching.discard(self)
-        else:
-            self._watching.add(self)
-
-    def look(self) -> None:
-        """Cancels the watched call when its client is gone. Reads ahead: a leave shows only behind what was sent before it."""
-        if self._watched is None or not self._http.may_feed_ahead:
-            return
-        data = self._wire.read_now(HEAD_BYTES)
-        if data:
-            self._http.feed(data)
-        elif data is not None:
-            self._wire.is_gone = True
-            self._watched.cancel()
+        """The whole body, once; no checkpoint when all of it is here. `grows` is asked whether the body may have so many bytes
+        at each piece of one that comes in several. Raises BodyTooLarge, BodyTooSlow, BodyUnwelcome or Disconnected."""
 
     async def gone(self) -> None:
-        while not self._wire.is_gone:
-            if not self._http.may_feed_ahead:
-                await trio.sleep_forever()  # it pipelines more than is kept: its leaving shows when the answer is written
-            try:
-                data = await self._wire.read(HEAD_BYTES)
-            except ClientGone:
-                return
-            if data:
-                self._http.feed(data)
-            else:
-                self._wire.is_gone = True
+        """Returns when the client is gone. For use after the body."""
 
-    # -- the answer
+    def watch(self, call: trio.CancelScope | None) -> None:
+        """From now on, until it is called with None, `call` is cancelled some tenths of a second after the client left. Much
+        cheaper than a task that awaits `gone`. For use after the body."""
 
     async def answer(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
-        if body and not headers and self._http.takes_plain_answer:
-            self._begin_answer()
-            self._wire.queue(self._http.plain_answer(status, len(body)), body)
-            await self._wire.flush()
-        else:
-            length = (b"content-length", b"%d" % len(body))
-            await self.start(status, [_JSON, length, *headers] if body else [length, *headers])
-            await self.end(body)
+        """The whole answer in one write; a body is JSON."""
 
     async def start(self, status: int, headers: Sequence[Header]) -> None:
-        self._begin_answer()
-        self._wire.queue(self._http.start(status, headers))
+        """The head of an answer in pieces; it travels with the first of them."""
 
-    async def write(self, data: bytes) -> None:
-        if self._wire.is_gone:
-            raise ClientGone
-        self._wire.queue(self._http.data(data))
-        await self._wire.flush()
+    async def write(self, data: bytes) -> None: ...
 
-    async def end(self, data: bytes = b"") -> None:
-        if self._wire.is_gone:
-            raise ClientGone
-        if data and self.head.method != "HEAD":
-            self._wire.queue(self._http.data(data))
-        self._wire.queue(self._http.end())
-        await self._wire.flush()
-
-    async def refuse(self, status: int) -> None:
-        """An answer without a body that ends the connection; nothing when another has begun."""
-        with suppress(ClientGone):
-            await self._wire.write(self._http.error(status))
-
-    async def _broken(self, error: h11.RemoteProtocolError) -> ClientGone:
-        """The handler need not tell a body that is no HTTP from a client that left."""
-        await self.refuse(error.error_status_hint)
-        self._wire.is_gone = True
-        return ClientGone()
-
-    def _begin_answer(self) -> None:
-        if self._wire.is_gone:
-            raise ClientGone
-        if self.is_answered:
-            raise h11.LocalProtocolError("this exchange has its answer")
-        self.is_answered = True
+    async def end(self, data: bytes = b"") -> None: ...

@@ -9,8 +9,8 @@ from typing import Final, final
 
 import h11
 
-from gatewayd.http.repeated import RepeatedHead, repeated_head
-from gatewayd.mcp.exchange import Head, Header
+from gatewayd.http.exchange import Head, Header
+from gatewayd.http.repeated_heads import RepeatedHead, repeated_head
 
 HEAD_BYTES: Final = 16 * 1024  # h11 checks between reads, so reads of this size make the true bound twice it
 _CLOSE: Final = (b"connection", b"close")

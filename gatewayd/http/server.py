@@ -12,11 +12,12 @@ from typing import Final, final
 import msgspec
 import trio
 
-from gatewayd import log, memory
+from gatewayd import log
+from gatewayd import process_memory as memory
+from gatewayd.fairness.loop_share import LoopShare, LoopShareStatistics
+from gatewayd.fairness.unsent_budget import UnsentBudget
 from gatewayd.http.connection import FULL, KEEP_ALIVE_S, Connection, Handler
-from gatewayd.http.intake import Intake, IntakeStatistics
-from gatewayd.http.unsent import Unsent
-from gatewayd.http.watch import Watch
+from gatewayd.http.connection_sweep import ConnectionSweep
 
 BACKLOG: Final = 1024
 CONNECTIONS: Final = 4096
@@ -33,7 +34,7 @@ class ServerStatistics(msgspec.Struct, frozen=True):
     accepted: int  # since start
     refused: int  # since start, over the cap
     failed: int  # since start, ended by a bug
-    intake: IntakeStatistics
+    intake: LoopShareStatistics
 
 
 @final
@@ -44,10 +45,10 @@ class HttpServer:
         self._handler: Final = handler
         self._grace_s: Final = grace_s
         self._max: Final = connections_that_fit(max_connections)
-        self._intake: Final = Intake()
-        self._unsent: Final = Unsent()
+        self._intake: Final = LoopShare()
+        self._unsent: Final = UnsentBudget()
         self._open: set[Connection] = set()
-        self._watch: Final = Watch(self._open)
+        self._watch: Final = ConnectionSweep(self._open)
         self._most_open = 0  # since the last crowd left
         self._accepted = 0
         self._refused = 0

@@ -9,7 +9,7 @@ from typing import Final, final
 
 import trio
 
-from gatewayd.http.unsent import Unsent
+from gatewayd.fairness.unsent_budget import UnsentBudget
 
 SEND_S: Final = 30.0  # for one write that the client does not take
 _JOINED_BYTES: Final = 128 * 1024  # a larger body is written behind its head instead of copied beside it
@@ -23,7 +23,7 @@ class ClientGone(ConnectionError):
 class Wire:
     """Of one socket, which it closes. Whatever fails on it sets `is_gone`; what waits raises ClientGone then."""
 
-    def __init__(self, stream: trio.SocketStream, unsent: Unsent) -> None:
+    def __init__(self, stream: trio.SocketStream, unsent: UnsentBudget) -> None:
         self.is_gone = False
         """Nobody is there any more, or is to be treated so: nothing more is due to be read or written. Never taken back."""
         self._stream: Final = stream

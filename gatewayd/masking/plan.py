@@ -5,21 +5,23 @@ from typing import Final, Literal
 import msgspec
 
 from gatewayd.catalog import Catalog, Relation
-from gatewayd.masking import constraints, explain, writes
-from gatewayd.masking.marks import marks_of, masking_of
-from gatewayd.masking.mentions import Mentions, mentions_among, nodes
-from gatewayd.masking.results import PostExec
-from gatewayd.masking.rewrite import NotRewritten, Source, rewrite
-from gatewayd.masking.rules import MaskRules, Masks
-from gatewayd.masking.sources import source
-from gatewayd.masking.sql_transforms import Parameter, Parameters
-from gatewayd.masking.views import covering
-from gatewayd.policy.model import Policy
-from gatewayd.sql import builtins
-from gatewayd.sql.lineage import Entangled
-from gatewayd.sql.lineage_statement import columns_of, touches
-from gatewayd.sql.parse import parse, place
-from gatewayd.sql.statement import RelationUse, Statement
+from gatewayd.masking.results.post_exec import PostExec
+from gatewayd.masking.rewrite import masked_explain as explain
+from gatewayd.masking.rewrite.masked_source import source
+from gatewayd.masking.rewrite.source_rewrite import NotRewritten, Source, rewrite
+from gatewayd.masking.rules import constraints
+from gatewayd.masking.rules import masked_writes as writes
+from gatewayd.masking.rules.marks import marks_of, masking_of
+from gatewayd.masking.rules.mask_rules import MaskRules, Masks
+from gatewayd.masking.rules.masked_views import covering
+from gatewayd.masking.rules.mentions import Mentions, mentions_among, nodes
+from gatewayd.masking.transforms.in_sql import Parameter, Parameters
+from gatewayd.policy.file.model import Policy
+from gatewayd.sql.builtins import lookup as builtins
+from gatewayd.sql.facts.statement import RelationUse, Statement
+from gatewayd.sql.lineage.origins import Entangled
+from gatewayd.sql.lineage.whole_statement import columns_of, touches
+from gatewayd.sql.text.parse import parse, place
 
 Stage = Literal["gate", "salt", "shadow", "rewrite"]
 

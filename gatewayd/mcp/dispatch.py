@@ -13,7 +13,7 @@ import trio
 
 from gatewayd import log
 from gatewayd.audit.events import AGENT_NAME_CHARACTERS, AGENT_VERSION_CHARACTERS, Agent
-from gatewayd.mcp.admission import Admission, AdmissionStatistics, CallLimits, Refusal
+from gatewayd.fairness.admission import Admission, AdmissionStatistics, CallLimits, Refusal
 from gatewayd.mcp.messages import INTERNAL_ERROR, INVALID_PARAMS, CallParams, ClientInfo, Id, ProtocolError, is_object
 
 RETRY_AFTER_S: Final = 1

@@ -10,11 +10,14 @@ from typing import Final, final
 import msgspec
 import trio
 
-from gatewayd.mcp import handshake, headers, messages, stateless
-from gatewayd.mcp.asked import Asked, asked_by
-from gatewayd.mcp.bodies import Bodies, Held
+from gatewayd.fairness.body_budget import BodyBudget, Held
+from gatewayd.http.exchange import Disconnected, Exchange
+from gatewayd.mcp import header_rules as headers
+from gatewayd.mcp import messages
 from gatewayd.mcp.dispatch import RETRY_AFTER_S, Dispatch, DispatchStatistics
-from gatewayd.mcp.exchange import Disconnected, Exchange
+from gatewayd.mcp.eras import handshake, stateless
+from gatewayd.mcp.eras.sessions import Session, Sessions, SessionStatistics
+from gatewayd.mcp.http_reply import RETRY_AFTER, Reply
 from gatewayd.mcp.messages import (
     HEADER_MISMATCH,
     SESSION_MISSING,
@@ -24,8 +27,7 @@ from gatewayd.mcp.messages import (
     ProtocolError,
     Request,
 )
-from gatewayd.mcp.reply import RETRY_AFTER, Reply
-from gatewayd.mcp.sessions import Session, Sessions, SessionStatistics
+from gatewayd.mcp.request_head import RequestHead, asked_by
 
 KEEP_ALIVE_S: Final = 25.0
 
@@ -44,7 +46,7 @@ class McpHttp:
         self._dispatch: Final = dispatch
         self._callers: Final = callers
         self._sessions: Final = sessions or Sessions()
-        self._bodies: Final = Bodies()
+        self._bodies: Final = BodyBudget()
         self._draining = False
         self._streams = 0
 
@@ -61,7 +63,7 @@ class McpHttp:
     async def __call__(self, exchange: Exchange) -> None:
         head = exchange.head
         asked = head.facts
-        if not isinstance(asked, Asked):
+        if not isinstance(asked, RequestHead):
             asked = head.facts = asked_by(head, self._callers)
         reply = Reply(exchange)
         if asked.refuse is not None:
@@ -73,14 +75,14 @@ class McpHttp:
         else:
             await self._delete(asked, reply)
 
-    async def _post(self, exchange: Exchange, asked: Asked, reply: Reply) -> None:
+    async def _post(self, exchange: Exchange, asked: RequestHead, reply: Reply) -> None:
         held = Held(self._bodies)
         try:
             await self._message(exchange, asked, reply, held)
         finally:
             held.give_back()  # here, where nothing refers to the body any more
 
-    async def _message(self, exchange: Exchange, asked: Asked, reply: Reply, held: Held) -> None:
+    async def _message(self, exchange: Exchange, asked: RequestHead, reply: Reply, held: Held) -> None:
         body = await reply.body(held)
         if body is None:
             return
@@ -100,7 +102,7 @@ class McpHttp:
     # -- stateless era
 
     async def _stateless(
-        self, message: Request | Notification | messages.Response, exchange: Exchange, asked: Asked, reply: Reply
+        self, message: Request | Notification | messages.Response, exchange: Exchange, asked: RequestHead, reply: Reply
     ) -> None:
         if not isinstance(message, Request):
             await reply.empty(202)  # and dropped: an id chosen by a client must not cancel another's call
@@ -143,7 +145,7 @@ class McpHttp:
 
     # -- handshake era
 
-    async def _handshake(self, message: Request | Notification | messages.Response, asked: Asked, reply: Reply) -> None:
+    async def _handshake(self, message: Request | Notification | messages.Response, asked: RequestHead, reply: Reply) -> None:
         now_s = trio.current_time()
         id_ = message.id if isinstance(message, Request) else None
         session_id = asked.session_id
@@ -168,7 +170,7 @@ class McpHttp:
                 handshake.notified(session, message)
             await reply.empty(202)
 
-    async def _initialize(self, request: Request, session: Session | None, asked: Asked, reply: Reply) -> None:
+    async def _initialize(self, request: Request, session: Session | None, asked: RequestHead, reply: Reply) -> None:
         if session is not None:  # who calls was settled by the first one (contract 15.22)
             body = handshake.welcome(self._dispatch, request.id, session.version)
             await reply.answer(body, 200, (b"mcp-session-id", session.id.encode()))
@@ -193,7 +195,7 @@ class McpHttp:
         error = ProtocolError(TOO_BUSY, f"{why}; try again later", request.id, data)
         await reply.refuse(503, error, RETRY_AFTER)
 
-    async def _named_session(self, asked: Asked, reply: Reply) -> Session | None:
+    async def _named_session(self, asked: RequestHead, reply: Reply) -> Session | None:
         if asked.session_id is None:
             await reply.refuse(400, ProtocolError(SESSION_MISSING, "no `Mcp-Session-Id`"))
             return None
@@ -202,13 +204,13 @@ class McpHttp:
             await reply.refuse(404, ProtocolError(SESSION_UNKNOWN, "unknown or ended session; send `initialize` again"))
         return session
 
-    async def _delete(self, asked: Asked, reply: Reply) -> None:
+    async def _delete(self, asked: RequestHead, reply: Reply) -> None:
         session = await self._named_session(asked, reply)
         if session is not None:
             self._sessions.end(session)
             await reply.empty(200)
 
-    async def _get(self, exchange: Exchange, asked: Asked, reply: Reply) -> None:
+    async def _get(self, exchange: Exchange, asked: RequestHead, reply: Reply) -> None:
         """An event stream that carries keep-alive comments only: the server has nothing to say unasked. 405 would do for the
         protocol, but clients of 2025 open this right after `initialize`, and some log a refusal as a failure."""
         session = await self._named_session(asked, reply)

@@ -11,9 +11,10 @@ from typing import Final, final
 
 import trio
 
-from gatewayd.mcp import handshake, messages, stateless
+from gatewayd.mcp import messages
 from gatewayd.mcp.dispatch import Dispatch
-from gatewayd.mcp.handshake import Peer
+from gatewayd.mcp.eras import handshake, stateless
+from gatewayd.mcp.eras.handshake import Peer
 from gatewayd.mcp.messages import (
     INVALID_REQUEST,
     MESSAGE_BYTES,

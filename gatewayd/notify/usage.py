@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeVar, get_args
 
 import msgspec
 
-from gatewayd.policy.decision import PolicyRule
+from gatewayd.policy.decide.outcomes import PolicyRule
 
 Transport = Literal["http", "stdio"]
 Tool = Literal["query", "list_tables", "describe_table"]

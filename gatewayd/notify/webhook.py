@@ -11,7 +11,7 @@ from gatewayd import log
 from gatewayd.audit.events import SCHEMA_VERSION, Query
 from gatewayd.audit.rows import json_of
 from gatewayd.notify.post import Poster, PostFailed
-from gatewayd.policy.decision import Denied
+from gatewayd.policy.decide.outcomes import Denied
 
 SQL_PREVIEW_CHARACTERS: Final = 1024
 _QUEUE: Final = 256

@@ -12,11 +12,11 @@ from typing import Final
 import msgspec
 import trio
 
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.connection import Connection, connect
-from gatewayd.postgres.failure import NO_CONNECTION_FREE
-from gatewayd.postgres.result import ExecutionFailed
-from gatewayd.turns import Turns
+from gatewayd.fairness.fair_slots import FairSlots
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.driver.session import Connection, connect
+from gatewayd.postgres.execute.failure import NO_CONNECTION_FREE
+from gatewayd.postgres.execute.result import ExecutionFailed
 
 WAIT_BEYOND_LOCK_TIMEOUT_S: Final = 5.0
 LEADS_THERE_STILL_S: Final = 5.0
@@ -39,7 +39,7 @@ class Pool:
         self.limits = limits
         self._dsn = dsn
         self._size = size
-        self._turns = Turns(size)
+        self._turns = FairSlots(size)
         self._idle: list[Connection] = []
         self._in_use: set[Connection] = set()
         self._pins_locally = False

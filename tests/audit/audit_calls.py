@@ -12,8 +12,8 @@ from gatewayd.audit.events import Agent, Attempted, AuditId, Executed, Failed, Q
 from gatewayd.audit.ids import new_ulid
 from gatewayd.audit.reader import AuditRow, connect_for_reading, read_rows
 from gatewayd.audit.writer import Audit
-from gatewayd.policy.decision import Allowed, Denied, Permit
-from gatewayd.sql.statement import Statement
+from gatewayd.policy.decide.outcomes import Allowed, Denied, Permit
+from gatewayd.sql.facts.statement import Statement
 
 
 class Calls:

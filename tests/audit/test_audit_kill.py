@@ -15,8 +15,8 @@ WRITER = textwrap.dedent(
     from gatewayd.audit.events import Agent, Attempted, Executed, Query
     from gatewayd.audit.ids import new_ulid
     from gatewayd.audit.writer import open_audit
-    from gatewayd.policy.decision import Allowed
-    from gatewayd.sql.statement import Statement
+    from gatewayd.policy.decide.outcomes import Allowed
+    from gatewayd.sql.facts.statement import Statement
 
     allowed = Allowed(Statement("SELECT 1", "SELECT", "read", "0" * 16), (), "default:read")
 

@@ -14,9 +14,9 @@ from time import perf_counter
 import trio
 
 from gatewayd.demo.postgres import EmbeddedPostgres
-from gatewayd.policy.model import Limits
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.catalog.refresher import CatalogRefresher
 from gatewayd.postgres.pool import Pool
-from gatewayd.postgres.refresh import CatalogRefresher
 
 TYPES = ("bigint NOT NULL", "text", "numeric(12,2)", "timestamptz", "jsonb")
 

@@ -12,10 +12,10 @@ from statistics import median
 from time import process_time_ns
 
 from gatewayd.catalog import Catalog, Column, Relation
-from gatewayd.policy.decide import decide
-from gatewayd.policy.model import Policy, TableAccess
-from gatewayd.recall import Recall
-from gatewayd.sql.analyze import analyze
+from gatewayd.corridor.known_statements import KnownStatements
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.file.model import Policy, TableAccess
+from gatewayd.sql.facts.analyze import analyze
 
 TYPICAL = {
     "by key": "SELECT id, name, email FROM users WHERE id = 42",
@@ -53,7 +53,7 @@ def cost_us(call: Callable[[], object], times: int) -> float:
 
 def typical() -> None:
     small, large = catalog(20), catalog(10_000)
-    recall = Recall()
+    recall = KnownStatements()
     print(f"{'statement':<16}{'parse and walk':>16}{'new':>10}{'new, 10 000 tables':>20}{'repeated':>10}   µs")
     for name, sql in TYPICAL.items():
         known = recall.add(sql, analyze(sql))

@@ -16,11 +16,11 @@ from time import process_time_ns
 
 import trio
 
-from gatewayd.http.app import create_app
 from gatewayd.http.server import HttpServer
 from gatewayd.mcp.dispatch import Call, Dispatch, Tool, ToolResult
-from gatewayd.mcp.headers import Callers, default_hosts
+from gatewayd.mcp.header_rules import Callers, default_hosts
 from gatewayd.mcp.http import McpHttp
+from gatewayd.operators.app import create_app
 
 CLIENTS = 8
 CALLS = 200  # of each client in a round

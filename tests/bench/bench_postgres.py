@@ -17,12 +17,12 @@ from time import process_time_ns
 import trio
 
 from gatewayd.catalog import Catalog, Column, Relation
-from gatewayd.policy.decision import Allowed, Permit
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.execute import execute
+from gatewayd.policy.decide.outcomes import Allowed, Permit
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 from tests.bench.mcp_load import WORKLOADS
 from tests.bench.run import postgresql
 

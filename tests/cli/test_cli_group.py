@@ -102,7 +102,7 @@ def test_serving_is_what_it_does_alone(words: list[str]) -> None:
 def test_stdio_imports_nothing_it_does_not_use() -> None:
     program = (
         "import sys\n"
-        "import gatewayd.__main__, gatewayd.cli.serve, gatewayd.settings, gatewayd.daemon, gatewayd.mcp.stdio\n"
+        "import gatewayd.__main__, gatewayd.cli.serve, gatewayd.config.settings, gatewayd.daemon, gatewayd.mcp.stdio\n"
         "print(*sorted({name.split('.')[0] for name in sys.modules}))\n"
     )
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)

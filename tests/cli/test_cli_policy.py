@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatewayd.policy.schema import policy_schema_text
+from gatewayd.policy.file.json_schema import policy_schema_text
 from tests.cli.gatewayd_process import run
 from tests.conftest import Postgres
 

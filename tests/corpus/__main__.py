@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from gatewayd.catalog import Catalog
-from gatewayd.policy.decision import Denied
+from gatewayd.policy.decide.outcomes import Denied
 from tests.corpus.corpus import AllowFile, Deny, DenyFile, allow_files, decided, deny_files, mismatch
 from tests.corpus.server import catalogs_of, running
 from tests.corpus.written import text_of

@@ -12,11 +12,11 @@ import msgspec
 import yaml
 
 from gatewayd.catalog import Catalog, unread
-from gatewayd.policy.decide import decide
-from gatewayd.policy.decision import Allowed, Decision, Denied
-from gatewayd.policy.load import load_policies
-from gatewayd.policy.model import Policy
-from gatewayd.sql.analyze import analyze
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied
+from gatewayd.policy.file.load import load_policies
+from gatewayd.policy.file.model import Policy
+from gatewayd.sql.facts.analyze import analyze
 
 HERE: Final = Path(__file__).parent
 

@@ -11,8 +11,8 @@ import trio
 
 from gatewayd.catalog import Catalog
 from gatewayd.demo.postgres import EmbeddedPostgres, Version
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.inspect import read_catalog
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.catalog.read_catalog import read_catalog
 from gatewayd.postgres.pool import Pool
 from tests.conftest import QUICK
 

@@ -8,14 +8,14 @@ import pytest
 
 from gatewayd.catalog import Catalog
 from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres, Version
-from gatewayd.policy.decide import decide
-from gatewayd.policy.decision import Allowed, Permit
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.execute import execute
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.decide.outcomes import Allowed, Permit
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.execute.result import ExecutionFailed
+from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool
-from gatewayd.postgres.result import ExecutionFailed
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 from tests.corpus.corpus import Allow, allow_files, decided, policies
 from tests.corpus.server import DATABASE, HONEST, catalogs_of, running
 

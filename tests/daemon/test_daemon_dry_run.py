@@ -9,7 +9,7 @@ import httpx
 import pytest
 import trio
 
-from gatewayd.postgres.refresh import IDLE_S, UNKNOWN_WAIT_S
+from gatewayd.postgres.catalog.refresher import IDLE_S, UNKNOWN_WAIT_S
 from tests.conftest import Postgres, reserved_port
 from tests.daemon.daemon_rig import PATIENCE_S, POLICY, SHOP, Agent, just_started, until
 from tests.daemon.operators_rig import BEARER, TOKEN, Operator, operated

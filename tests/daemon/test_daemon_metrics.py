@@ -10,11 +10,11 @@ import httpx
 import pytest
 import trio
 
-from gatewayd.gateway import ToolName
-from gatewayd.http.metrics import DELIVERIES, OUTCOMES, PHASES
+from gatewayd.corridor.gateway import ToolName
 from gatewayd.mcp.dispatch import METHODS, Outcome
 from gatewayd.notify.usage import SQLSTATE_CLASSES, sqlstate_class
-from gatewayd.policy.decision import PolicyRule
+from gatewayd.operators.metrics import DELIVERIES, OUTCOMES, PHASES
+from gatewayd.policy.decide.outcomes import PolicyRule
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import PATIENCE_S, SHOP, Agent, database_of, until
 from tests.daemon.operators_rig import Operator, operated

@@ -12,8 +12,8 @@ import pytest
 import trio
 import trio.testing
 
-from gatewayd.databases import Databases
-from gatewayd.policy.model import Policy
+from gatewayd.corridor.databases import Databases
+from gatewayd.policy.file.model import Policy
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import (
     HELD,

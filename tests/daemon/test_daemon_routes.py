@@ -11,14 +11,14 @@ import pytest
 import trio
 
 from gatewayd.audit.writer import open_audit
-from gatewayd.databases import Databases
-from gatewayd.gateway import Gateway
-from gatewayd.http.admin import admin_routes
-from gatewayd.http.app import create_app
-from gatewayd.http.guard import Guard
+from gatewayd.config.settings import load_settings
+from gatewayd.corridor.databases import Databases
+from gatewayd.corridor.gateway import Gateway
+from gatewayd.corridor.reload import Reloader
 from gatewayd.http.server import HttpServer
-from gatewayd.reload import Reloader
-from gatewayd.settings import load_settings
+from gatewayd.operators.admin import admin_routes
+from gatewayd.operators.app import create_app
+from gatewayd.operators.guard import Guard
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import PATIENCE_S, POLICY, SHOP, Agent, gatewayd
 from tests.daemon.operators_rig import BEARER, TOKEN, Operator, operated

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import trio
 
-from gatewayd.answer import Answer
 from gatewayd.audit.events import DEFAULT_DATABASE, Agent
 from gatewayd.audit.writer import open_audit
-from gatewayd.databases import Databases
-from gatewayd.gateway import Database, Gateway
-from gatewayd.pipeline import run
-from gatewayd.policy.load import load_policies
+from gatewayd.corridor.answer import Answer
+from gatewayd.corridor.databases import Databases
+from gatewayd.corridor.gateway import Database, Gateway
+from gatewayd.corridor.pipeline import run
+from gatewayd.policy.file.load import load_policies
 from tests.daemon.daemon_rig import POLICY
 
 

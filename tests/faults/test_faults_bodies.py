@@ -6,7 +6,7 @@ import json
 import pytest
 import trio
 
-from gatewayd.mcp.bodies import BUDGET_BYTES
+from gatewayd.fairness.body_budget import BUDGET_BYTES
 from gatewayd.mcp.messages import INVALID_REQUEST, MESSAGE_BYTES, PARSE_ERROR
 from tests.daemon.daemon_rig import Agent, chains, until
 from tests.faults.hostile import PATIENCE_S, Target, message, unharmed

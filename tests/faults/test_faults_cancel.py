@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from gatewayd.answer import Answer, Answered, Broken, Refused
+from gatewayd.corridor.answer import Answer, Answered, Broken, Refused
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import SHOP, chains, kinds, running_there
 from tests.faults.corridor import Corridor, corridor
@@ -60,7 +60,9 @@ async def cancelled_at(step: int, there: Corridor, sql: str) -> Answer | None:
 
 @pytest.mark.parametrize("what", STATEMENTS)
 async def test_every_await(what: str, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatewayd.postgres.refresh.ROW_WRITES_S", 1000)  # the connections counted below are the calls' own
+    monkeypatch.setattr(
+        "gatewayd.postgres.catalog.refresher.ROW_WRITES_S", 1000
+    )  # the connections counted below are the calls' own
     sql, answer_type, allowed = STATEMENTS[what]
     dsn = postgres.create_database(SHOP)
     told: set[str] = set()

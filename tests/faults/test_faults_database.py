@@ -11,10 +11,10 @@ import pytest
 import trio
 
 from gatewayd import log
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.connection import connect
-from gatewayd.postgres.pins import PINNED, UNDER_A_POOLER, timeouts
-from gatewayd.postgres.result import ExecutionFailed
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.driver.pins import PINNED, UNDER_A_POOLER, timeouts
+from gatewayd.postgres.driver.session import connect
+from gatewayd.postgres.execute.result import ExecutionFailed
 from tests.cli.gatewayd_process import Running
 from tests.conftest import PASSWORD, Postgres, StartPostgres, reserved_port
 from tests.daemon.daemon_rig import PATIENCE_S, PATIENT, SHOP, Agent, chains, gatewayd, kinds, running_there, until

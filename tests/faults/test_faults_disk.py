@@ -13,8 +13,8 @@ import pytest
 import trio
 
 from gatewayd import log
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.connection import connect
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.driver.session import connect
 from tests.cli.gatewayd_process import run
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import Agent, chains, gatewayd, kinds, running_there, until, variables

@@ -7,13 +7,13 @@ from typing import Any, cast
 import pytest
 
 from gatewayd.cli.policyfile import Entry
-from gatewayd.gateway import Masking
+from gatewayd.config.settings import SettingsErrors, load_settings
+from gatewayd.config.variables import NAMES
+from gatewayd.corridor.gateway import Masking
 from gatewayd.masking.plan import Rewritten
 from gatewayd.notify.post import Poster
-from gatewayd.policy.load import PolicyErrors, load_policies
-from gatewayd.policy.model import Policy
-from gatewayd.settings import SettingsErrors, load_settings
-from gatewayd.variables import NAMES
+from gatewayd.policy.file.load import PolicyErrors, load_policies
+from gatewayd.policy.file.model import Policy
 from tests.daemon.daemon_rig import variables
 from tests.faults.canaries import (
     ADDRESS,

@@ -8,8 +8,8 @@ import httpx
 import pytest
 import trio
 
+from gatewayd.mcp.eras.sessions import SESSIONS
 from gatewayd.mcp.messages import INVALID_REQUEST, REQUEST_CANCELLED
-from gatewayd.mcp.sessions import SESSIONS
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import Agent, running_there, until
 from tests.faults.hostile import INITIALIZE, PATIENCE_S, Target, attacked, message, unharmed

@@ -13,7 +13,7 @@ import trio
 
 from gatewayd.http.connection import HEAD_S, KEEP_ALIVE_S
 from gatewayd.http.wire import SEND_S
-from gatewayd.mcp.reply import BODY_S
+from gatewayd.mcp.http_reply import BODY_S
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import Agent, until
 from tests.faults.hostile import PATIENCE_S, Target, attacked, message, unharmed

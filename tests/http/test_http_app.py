@@ -8,9 +8,9 @@ import pytest
 import trio
 from quart import Blueprint, Response, request
 
-from gatewayd.http.app import create_app
+from gatewayd.http.exchange import Exchange
 from gatewayd.http.server import HttpServer
-from gatewayd.mcp.exchange import Exchange
+from gatewayd.operators.app import create_app
 
 operators = Blueprint("operators", __name__)
 

@@ -11,10 +11,10 @@ import trio
 from quart import Blueprint, Response
 
 from gatewayd.audit.writer import Audit, open_audit
-from gatewayd.http.app import create_app
-from gatewayd.http.audit import audit_routes, page_rows
-from gatewayd.http.guard import Guard, read_body
 from gatewayd.http.server import HttpServer
+from gatewayd.operators.app import create_app
+from gatewayd.operators.audit_pull import audit_routes, page_rows
+from gatewayd.operators.guard import Guard, read_body
 from tests.audit.audit_calls import Calls
 
 TOKEN = "s3cret-token"

@@ -1,4 +1,4 @@
-"""Intake: so many requests a pass of the loop, in order; what leaves is never refused; /health passes by."""
+"""LoopShare: so many requests a pass of the loop, in order; what leaves is never refused; /health passes by."""
 
 import socket
 from collections import Counter
@@ -9,21 +9,21 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from gatewayd.fairness.loop_share import LoopShare
+from gatewayd.fairness.unsent_budget import UnsentBudget
 from gatewayd.http import server as server_module
-from gatewayd.http.app import create_app
 from gatewayd.http.connection import Connection
-from gatewayd.http.intake import Intake
+from gatewayd.http.connection_sweep import ConnectionSweep
+from gatewayd.http.exchange import Exchange
 from gatewayd.http.server import HttpServer
-from gatewayd.http.unsent import Unsent
-from gatewayd.http.watch import Watch
-from gatewayd.mcp.exchange import Exchange
+from gatewayd.operators.app import create_app
 
 CALL = b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}"
 HEALTH = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
 @asynccontextmanager
-async def running(intake: Intake) -> AsyncIterator[Intake]:
+async def running(intake: LoopShare) -> AsyncIterator[LoopShare]:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(intake.run)
         await wait_all_tasks_blocked()
@@ -53,7 +53,7 @@ async def test_a_pass_has_its_share() -> None:
         begun[number] = passes.count
 
     trio.lowlevel.add_instrument(passes := Passes())
-    async with running(Intake(a_pass=2)) as intake, trio.open_nursery() as requests:
+    async with running(LoopShare(a_pass=2)) as intake, trio.open_nursery() as requests:
         for number in range(9):
             requests.start_soon(request, number)
     assert max(Counter(begun.values()).values()) <= 2
@@ -62,7 +62,7 @@ async def test_a_pass_has_its_share() -> None:
 
 
 async def test_too_many_are_turned_away_but_may_leave() -> None:
-    intake = Intake(a_pass=1, waiting=1)
+    intake = LoopShare(a_pass=1, waiting=1)
     assert intake.take()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(intake.wait)
@@ -79,14 +79,14 @@ async def test_too_many_are_turned_away_but_may_leave() -> None:
 async def closed_port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
     """A server whose intake lets nobody in and has no room to wait."""
 
-    class Closed(Intake):  # type: ignore[misc]  # final, for everybody else
+    class Closed(LoopShare):  # type: ignore[misc]  # final, for everybody else
         def __init__(self) -> None:
             super().__init__(a_pass=0, waiting=0)
 
     async def mcp(_exchange: Exchange) -> None:
         raise AssertionError("it was let in")
 
-    monkeypatch.setattr(server_module, "Intake", Closed)
+    monkeypatch.setattr(server_module, "LoopShare", Closed)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
 
@@ -120,7 +120,7 @@ async def test_health_is_answered_while_agents_are_turned_away(closed_port: int)
 async def test_what_nobody_waits_for_is_not_begun() -> None:
     """Requests that wait for the intake: of three the first client leaves, and only the others are begun."""
     begun: list[bytes] = []
-    intake = Intake(a_pass=1)
+    intake = LoopShare(a_pass=1)
     assert intake.take()  # and nobody runs it yet
 
     async def mcp(exchange: Exchange) -> None:
@@ -131,7 +131,9 @@ async def test_what_nobody_waits_for_is_not_begun() -> None:
         clients = []
         for number in range(3):
             theirs, ours = trio.socket.socketpair()
-            nursery.start_soon(Connection(create_app(mcp), trio.SocketStream(theirs), intake, Watch(()), Unsent()).serve)
+            nursery.start_soon(
+                Connection(create_app(mcp), trio.SocketStream(theirs), intake, ConnectionSweep(()), UnsentBudget()).serve
+            )
             await ours.send(CALL.replace(b"{}", b"%02d" % number))
             await wait_all_tasks_blocked()
             clients.append(ours)

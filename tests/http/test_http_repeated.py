@@ -9,12 +9,12 @@ import trio.testing
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gatewayd.fairness.loop_share import LoopShare
+from gatewayd.fairness.unsent_budget import UnsentBudget
 from gatewayd.http.connection import Connection
-from gatewayd.http.intake import Intake
-from gatewayd.http.repeated import RepeatedHead, repeated_head
-from gatewayd.http.unsent import Unsent
-from gatewayd.http.watch import Watch
-from gatewayd.mcp.exchange import Exchange, Head
+from gatewayd.http.connection_sweep import ConnectionSweep
+from gatewayd.http.exchange import Exchange, Head
+from gatewayd.http.repeated_heads import RepeatedHead, repeated_head
 
 FIRST = (
     b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: keep-alive\r\n"
@@ -119,7 +119,7 @@ async def test_answers_are_the_same_however_the_request_was_read() -> None:
                 await exchange.answer(200, b"{}", [(b"x-name", b"1")])
 
     server, client = trio.socket.socketpair()
-    connection = Connection(handler, trio.SocketStream(server), Intake(a_pass=1_000_000), Watch(()), Unsent())
+    connection = Connection(handler, trio.SocketStream(server), LoopShare(a_pass=1_000_000), ConnectionSweep(()), UnsentBudget())
 
     async def asked(body: bytes, *, split: int = 0) -> bytes:
         data = HEAD.replace(b"Length: 2", b"Length: %d" % len(body)) + body

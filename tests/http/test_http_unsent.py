@@ -4,14 +4,14 @@ import pytest
 import trio
 import trio.testing
 
-from gatewayd.http.unsent import Unsent
+from gatewayd.fairness.unsent_budget import UnsentBudget
 from tests.http.test_http_server import read_answer, served
 
 LARGE = 30_000_000  # what its application answers on /large
 
 
 async def test_the_one_that_took_nothing_for_longest_is_dropped() -> None:
-    unsent = Unsent(10)
+    unsent = UnsentBudget(10)
     waits = [trio.CancelScope() for _ in range(4)]
     unsent.begin(waits[0], 4)
     unsent.begin(waits[1], 4)
@@ -28,7 +28,7 @@ async def test_the_one_that_took_nothing_for_longest_is_dropped() -> None:
 
 
 async def test_clients_that_read_are_not_in_the_way_of_those_that_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatewayd.http.server.Unsent", lambda: Unsent(2 * LARGE + 1))
+    monkeypatch.setattr("gatewayd.http.server.UnsentBudget", lambda: UnsentBudget(2 * LARGE + 1))
     async with served() as serving:
         streams = [await serving.connect() for _ in range(5)]
         for number, stream in enumerate(streams):

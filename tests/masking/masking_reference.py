@@ -6,9 +6,9 @@ import json
 import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-from gatewayd.masking.dictionaries import ENTRIES
-from gatewayd.masking.families import Family
-from gatewayd.policy.model import ConsistentHash, FullRedact, Generalize, Mask, Noise, NullOut, Partial, Pseudonymize
+from gatewayd.masking.rules.families import Family
+from gatewayd.masking.transforms.dictionaries import ENTRIES
+from gatewayd.policy.file.model import ConsistentHash, FullRedact, Generalize, Mask, Noise, NullOut, Partial, Pseudonymize
 from tests.masking.masking_table import SALT
 
 EXACT = Context(prec=400_000)

@@ -7,16 +7,16 @@ import msgspec
 import trio
 
 from gatewayd.masking.plan import UNMASKED, Rewritten, Withheld, plan
-from gatewayd.masking.results import PostExec
-from gatewayd.policy.decide import decide
-from gatewayd.policy.decision import Allowed, Permit
-from gatewayd.policy.load import load_policies
-from gatewayd.policy.model import Policy
-from gatewayd.postgres.execute import execute
-from gatewayd.postgres.inspect import read_catalog
+from gatewayd.masking.results.post_exec import PostExec
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.decide.outcomes import Allowed, Permit
+from gatewayd.policy.file.load import load_policies
+from gatewayd.policy.file.model import Policy
+from gatewayd.postgres.catalog.read_catalog import read_catalog
+from gatewayd.postgres.execute.result import ExecutionFailed, Result
+from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool
-from gatewayd.postgres.result import ExecutionFailed, Result
-from gatewayd.sql.analyze import analyze
+from gatewayd.sql.facts.analyze import analyze
 
 SALT = b"salt of the tests"
 BUILT: dict[str, str | None] = dict.fromkeys(

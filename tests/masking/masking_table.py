@@ -1,7 +1,7 @@
 """Every mask with the types it fits and values at the edges of those types: what both paths are held to."""
 
-from gatewayd.masking.families import Family
-from gatewayd.policy.model import ConsistentHash, FullRedact, Generalize, Mask, Noise, NullOut, Partial, Pseudonymize
+from gatewayd.masking.rules.families import Family
+from gatewayd.policy.file.model import ConsistentHash, FullRedact, Generalize, Mask, Noise, NullOut, Partial, Pseudonymize
 
 SALT = b"salt of the tests"
 

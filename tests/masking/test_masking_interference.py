@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from gatewayd.postgres.result import Result
+from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
 from tests.masking.masking_rig import Failed, Outcome, rig
 from tests.masking.masking_shop import HIDING, SCHEMA, data

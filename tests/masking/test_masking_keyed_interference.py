@@ -10,8 +10,8 @@ from collections import Counter
 
 import pytest
 
-from gatewayd.policy.model import ConsistentHash, Mask, Pseudonymize
-from gatewayd.postgres.result import Result
+from gatewayd.policy.file.model import ConsistentHash, Mask, Pseudonymize
+from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
 from tests.masking.masking_reference import masked
 from tests.masking.masking_rig import Failed, Outcome, rig

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from gatewayd.masking.plan import plan
-from gatewayd.masking.results import PostExec
-from gatewayd.policy.decide import decide
-from gatewayd.policy.decision import Allowed, Permit
-from gatewayd.postgres.execute import execute
-from gatewayd.postgres.result import UNMASKABLE, ExecutionFailed, Result
-from gatewayd.sql.analyze import analyze
+from gatewayd.masking.results.post_exec import PostExec
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.decide.outcomes import Allowed, Permit
+from gatewayd.postgres.execute.result import UNMASKABLE, ExecutionFailed, Result
+from gatewayd.postgres.execute.run import execute
+from gatewayd.sql.facts.analyze import analyze
 from tests.conftest import Postgres
 from tests.masking.masking_rig import SALT, Rig, rig
 from tests.masking.masking_shop import HIDING, SCHEMA, SHOWING, data

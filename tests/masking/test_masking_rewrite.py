@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gatewayd.masking.plan import Withheld
-from gatewayd.postgres.result import Result
+from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
 from tests.masking.masking_rig import Failed, Rig, rig
 from tests.masking.masking_shop import HIDING, SCHEMA, data

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gatewayd.catalog import Catalog, Type, unread
-from gatewayd.masking.dictionaries import ENTRIES
-from gatewayd.masking.families import Family, family, misfit
-from gatewayd.masking.sql_transforms import Parameters, masked
-from gatewayd.masking.transforms import Keyed, transform
-from gatewayd.policy.model import ConsistentHash, Generalize, Limits, Mask, Noise, Partial, Pseudonymize
+from gatewayd.masking.rules.families import Family, family, misfit
+from gatewayd.masking.transforms.dictionaries import ENTRIES
+from gatewayd.masking.transforms.in_python import Keyed, transform
+from gatewayd.masking.transforms.in_sql import Parameters, masked
+from gatewayd.policy.file.model import ConsistentHash, Generalize, Limits, Mask, Noise, Partial, Pseudonymize
 from gatewayd.postgres.pool import Pool
 from tests.conftest import Postgres
 from tests.masking.masking_reference import masked as reference

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from gatewayd.postgres.result import Result
+from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
 from tests.masking.masking_rig import rig
 from tests.masking.masking_shop import SCHEMA, SHOWING, data

@@ -5,8 +5,8 @@ import re
 import pytest
 import trio
 
-from gatewayd.masking.transforms import padded
-from gatewayd.postgres.result import Result
+from gatewayd.masking.transforms.in_python import padded
+from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
 from tests.masking.masking_rig import SALT, rig
 from tests.masking.masking_shop import HIDING, KEYED, SCHEMA, SHOWING, data

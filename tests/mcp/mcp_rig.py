@@ -10,14 +10,14 @@ import msgspec
 import trio
 
 from gatewayd.audit.events import Agent
-from gatewayd.http.app import create_app
+from gatewayd.fairness.admission import CallLimits
+from gatewayd.http.exchange import Head, Header
 from gatewayd.http.server import HttpServer
-from gatewayd.mcp.admission import CallLimits
 from gatewayd.mcp.dispatch import Call, Dispatch, Tool, ToolResult
-from gatewayd.mcp.exchange import Head, Header
-from gatewayd.mcp.headers import Callers, default_hosts
+from gatewayd.mcp.eras.sessions import Sessions
+from gatewayd.mcp.header_rules import Callers, default_hosts
 from gatewayd.mcp.http import McpHttp
-from gatewayd.mcp.sessions import Sessions
+from gatewayd.operators.app import create_app
 
 ACCEPT = "application/json, text/event-stream"
 HEADERS = {"content-type": "application/json", "accept": ACCEPT}

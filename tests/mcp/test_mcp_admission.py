@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from gatewayd.mcp.admission import Admission, CallLimits
+from gatewayd.fairness.admission import Admission, CallLimits
 
 
 async def test_a_free_slot_costs_no_checkpoint() -> None:

@@ -7,8 +7,8 @@ import httpx
 import pytest
 import trio
 
+from gatewayd.fairness.admission import CallLimits
 from gatewayd.mcp import messages
-from gatewayd.mcp.admission import CallLimits
 from tests.mcp.mcp_rig import META, PATIENCE_S, Client, Rig, body_of, client_of, serving, text_of
 
 

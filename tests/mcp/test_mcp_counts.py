@@ -5,7 +5,7 @@ from typing import get_args
 
 import trio
 
-from gatewayd.mcp.admission import CallLimits
+from gatewayd.fairness.admission import CallLimits
 from gatewayd.mcp.dispatch import METHODS, Outcome
 from tests.mcp.mcp_rig import META, PATIENCE_S, Client, Rig, client_of, serving
 

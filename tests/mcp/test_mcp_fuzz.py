@@ -7,7 +7,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatewayd.mcp.handshake import Peer
+from gatewayd.mcp.eras.handshake import Peer
 from tests.mcp.mcp_rig import HEADERS, META, PATIENCE_S, STATELESS, MemoryExchange, Rig
 
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5)

@@ -8,8 +8,9 @@ import pytest
 import trio
 
 from gatewayd.audit.events import Agent
-from gatewayd.mcp import messages, reply
-from gatewayd.mcp.sessions import Sessions
+from gatewayd.mcp import http_reply as reply
+from gatewayd.mcp import messages
+from gatewayd.mcp.eras.sessions import Sessions
 from tests.mcp.mcp_rig import ACCEPT, HEADERS, PATIENCE_S, Client, Rig, body_of, client_of, serving, text_of
 
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

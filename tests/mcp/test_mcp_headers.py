@@ -2,8 +2,8 @@
 
 import pytest
 
-from gatewayd.mcp import headers
-from gatewayd.mcp.headers import Callers, default_hosts
+from gatewayd.mcp import header_rules as headers
+from gatewayd.mcp.header_rules import Callers, default_hosts
 
 JSON = b"application/json"
 ULID = b"01ARZ3NDEKTSV4RRFFQ69G5FAV"

@@ -3,8 +3,8 @@
 import trio
 
 from gatewayd.audit.events import Agent
-from gatewayd.mcp.handshake import Peer
-from gatewayd.mcp.sessions import Session, Sessions
+from gatewayd.mcp.eras.handshake import Peer
+from gatewayd.mcp.eras.sessions import Session, Sessions
 
 PEER = Peer("2025-06-18", Agent("a", "1", None))
 

@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from gatewayd.mcp.handshake import Peer
+from gatewayd.mcp.eras.handshake import Peer
 from gatewayd.mcp.http import KEEP_ALIVE_S
 from tests.mcp.mcp_rig import META, PATIENCE_S, Client, MemoryExchange, Rig, client_of, serving, text_of
 

@@ -11,7 +11,7 @@ import trio.testing
 from gatewayd.audit.events import Agent, Query, QueryId
 from gatewayd.notify import webhook
 from gatewayd.notify.webhook import DenyWebhook
-from gatewayd.policy.decision import Denied, PolicyRule
+from gatewayd.policy.decide.outcomes import Denied, PolicyRule
 from tests.notify.receiver import Answer, endless_body, receiving, silence, status
 
 OK = status("204 No Content")

@@ -3,8 +3,8 @@
 import trio
 
 from gatewayd.catalog import Catalog
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.inspect import read_catalog
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.catalog.read_catalog import read_catalog
 from gatewayd.postgres.pool import Pool
 
 

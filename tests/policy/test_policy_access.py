@@ -2,9 +2,9 @@
 
 import pytest
 
-from gatewayd.policy.access import resolve
-from gatewayd.policy.model import TableAccess
-from gatewayd.sql import builtins
+from gatewayd.policy.decide.access import resolve
+from gatewayd.policy.file.model import TableAccess
+from gatewayd.sql.builtins import lookup as builtins
 
 ACCESS = TableAccess(
     default="read",

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gatewayd.policy.by_names import decide_by_names
-from gatewayd.policy.decision import Denied
-from gatewayd.policy.model import Functions, Guardrails, Policy, TableAccess
-from gatewayd.sql.analyze import analyze
+from gatewayd.policy.decide.by_names import decide_by_names
+from gatewayd.policy.decide.outcomes import Denied
+from gatewayd.policy.file.model import Functions, Guardrails, Policy, TableAccess
+from gatewayd.sql.facts.analyze import analyze
 
 POLICY = Policy(
     table_access=TableAccess("read", {("public", "secrets"): "deny", ("app", "*"): "deny", ("public", "orders"): "read_write"}),

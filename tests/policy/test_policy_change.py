@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatewayd.policy.change import (
+from gatewayd.policy.file.load import PolicyErrors, load_policies
+from gatewayd.policy.file.model import Guardrails, Limits, Policies, Policy, TableAccess
+from gatewayd.policy.replacement import (
     DatabaseChange,
     diff,
     guardrails_json,
@@ -16,8 +18,6 @@ from gatewayd.policy.change import (
     sections_changed,
     table_access_json,
 )
-from gatewayd.policy.load import PolicyErrors, load_policies
-from gatewayd.policy.model import Guardrails, Limits, Policies, Policy, TableAccess
 
 ALL_BUILT = {"column_masks": None, "mask_source_rewrite": None, "approvals": None}
 VARIABLES = {"URL": "postgres://h/db", "OTHER": "postgres://other/db"}

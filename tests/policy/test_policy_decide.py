@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog, Column, Relation, unread
-from gatewayd.policy.decide import decide, names_unknown
-from gatewayd.policy.decision import Allowed, Decision, Denied, Held
-from gatewayd.policy.model import Policy
-from gatewayd.policy.reasons import REASON_CHARACTERS
-from gatewayd.sql.statement import FunctionUse, RelationUse, Site, Statement, TypeUse, Unparsed
+from gatewayd.policy.decide.decision import decide, names_unknown
+from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held
+from gatewayd.policy.decide.reasons import REASON_CHARACTERS
+from gatewayd.policy.file.model import Policy
+from gatewayd.sql.facts.statement import FunctionUse, RelationUse, Site, Statement, TypeUse, Unparsed
 
 SHOP = Catalog(
     revision=1,

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog
-from gatewayd.policy.decide import decide, names_unknown
-from gatewayd.policy.decision import Allowed, Decision, Denied
-from gatewayd.policy.model import Functions, Guardrails, Policy, TableAccess
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.policy.decide.decision import decide, names_unknown
+from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied
+from gatewayd.policy.file.model import Functions, Guardrails, Policy, TableAccess
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 from tests.policy.live_catalog import catalog_of
 
 SCHEMA = """

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog, Column, Function, Operator, Relation, Type, unread
-from gatewayd.policy.decide import decide
-from gatewayd.policy.decision import Allowed, Denied
-from gatewayd.policy.model import Functions, Policy, TableAccess
-from gatewayd.sql.statement import FieldUse, FunctionUse, OperatorUse, RelationUse, Star, Statement, TypeUse
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.decide.outcomes import Allowed, Denied
+from gatewayd.policy.file.model import Functions, Policy, TableAccess
+from gatewayd.sql.facts.statement import FieldUse, FunctionUse, OperatorUse, RelationUse, Star, Statement, TypeUse
 
 OPEN = Policy()
 HIDING = Policy(table_access=TableAccess("read", {("public", "secrets"): "deny"}))

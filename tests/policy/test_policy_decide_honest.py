@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog, Column, Function, Operator, Relation, Type, unread
-from gatewayd.policy.decide import decide
-from gatewayd.policy.decision import Allowed, Denied
-from gatewayd.policy.model import Functions, Policy, TableAccess
-from gatewayd.sql import builtins_extensions
-from gatewayd.sql.analyze import analyze
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.decide.outcomes import Allowed, Denied
+from gatewayd.policy.file.model import Functions, Policy, TableAccess
+from gatewayd.sql.builtins import extensions as builtins_extensions
+from gatewayd.sql.facts.analyze import analyze
 from tests.policy.live_catalog import catalog_of
 
 OPEN = Policy()

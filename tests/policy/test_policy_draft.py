@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatewayd.catalog import Catalog, Column, Function, Relation
-from gatewayd.policy.decide import decide
-from gatewayd.policy.decision import Allowed, Denied
-from gatewayd.policy.draft import draft_policy, masks_text
-from gatewayd.policy.load import load_policies
-from gatewayd.policy.model import Policy
-from gatewayd.policy.sensitive import suspects
-from gatewayd.sql.analyze import analyze
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.decide.outcomes import Allowed, Denied
+from gatewayd.policy.file.load import load_policies
+from gatewayd.policy.file.model import Policy
+from gatewayd.policy.tools.draft import draft_policy, masks_text
+from gatewayd.policy.tools.sensitive import suspects
+from gatewayd.sql.facts.analyze import analyze
 
 Default = Literal["deny", "read"]
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gatewayd.policy.by_names import decide_by_names
-from gatewayd.policy.expect import Case, Verdict, load_cases, verdict_of
-from gatewayd.policy.model import Approvals, Policy, TableAccess
-from gatewayd.policy.problem import PolicyErrors
-from gatewayd.sql.analyze import analyze
+from gatewayd.policy.decide.by_names import decide_by_names
+from gatewayd.policy.file.model import Approvals, Policy, TableAccess
+from gatewayd.policy.file.problem import PolicyErrors
+from gatewayd.policy.tools.expect import Case, Verdict, load_cases, verdict_of
+from gatewayd.sql.facts.analyze import analyze
 
 
 def test_a_list() -> None:

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog, Column, Function, Relation
-from gatewayd.policy.lint import Finding, lint
-from gatewayd.policy.load import load_policies
-from gatewayd.policy.model import Policy
-from gatewayd.policy.problem import dotted
+from gatewayd.policy.file.load import load_policies
+from gatewayd.policy.file.model import Policy
+from gatewayd.policy.file.problem import dotted
+from gatewayd.policy.tools.lint import Finding, lint
 
 CAREFUL = """
 table_access: {default: deny, tables: {orders: read, customers: read}}

@@ -3,7 +3,7 @@
 import pytest
 from asyncpg import connect_utils
 
-from gatewayd.policy.dsn import SSL_MODES, check
+from gatewayd.policy.file.dsn import SSL_MODES, check
 
 TAKEN = [
     "postgres://",

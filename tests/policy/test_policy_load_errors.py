@@ -2,8 +2,8 @@
 
 import pytest
 
-from gatewayd.policy.load import PolicyErrors, load_policies
-from gatewayd.policy.problem import SHOWN
+from gatewayd.policy.file.load import PolicyErrors, load_policies
+from gatewayd.policy.file.problem import SHOWN
 
 LEVELS = "expected read, read_write or deny"
 KEYS = (

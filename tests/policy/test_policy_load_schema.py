@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gatewayd.policy.load import PolicyErrors, load_policies
-from gatewayd.policy.schema import policy_schema, policy_schema_text
-from gatewayd.policy.shape import SECTIONS
+from gatewayd.policy.file.json_schema import policy_schema, policy_schema_text
+from gatewayd.policy.file.load import PolicyErrors, load_policies
+from gatewayd.policy.file.shape import SECTIONS
 
 CONF = Path(__file__).parents[2] / "conf"
 ALL_BUILT = {"column_masks": None, "mask_source_rewrite": None, "approvals": None}

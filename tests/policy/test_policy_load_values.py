@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatewayd.policy import yaml
-from gatewayd.policy.load import PolicyErrors, load_policies
-from gatewayd.policy.model import (
+from gatewayd.policy.file import yaml
+from gatewayd.policy.file.load import PolicyErrors, load_policies
+from gatewayd.policy.file.model import (
     Approvals,
     ConsistentHash,
     FullRedact,
@@ -26,7 +26,7 @@ from gatewayd.policy.model import (
     Pseudonymize,
     TableAccess,
 )
-from gatewayd.policy.yaml import MAX_BYTES
+from gatewayd.policy.file.yaml import MAX_BYTES
 
 ALL_BUILT = {"column_masks": None, "mask_source_rewrite": None, "approvals": None}
 
@@ -192,12 +192,12 @@ def test_url_does_not_show_itself() -> None:
 def test_only_the_variables_of_urls_are_asked_for() -> None:
     names: list[str] = []
 
-    class Asked:
+    class RequestHead:
         def get(self, name: str, /) -> str:
             names.append(name)
             return "postgres://h/db"
 
-    load_policies("databases: [{name: a, url: '${ONE}'}]", Asked())
+    load_policies("databases: [{name: a, url: '${ONE}'}]", RequestHead())
     assert names == ["ONE"]
 
 

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog, Relation, unread
-from gatewayd.policy.decide import decide
-from gatewayd.policy.model import Approvals, Guardrails, Policy, TableAccess
-from gatewayd.policy.probe import DryRunAnswer, DryRunRefused, answer, read_dry_run, texts
-from gatewayd.sql.analyze import analyze
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.file.model import Approvals, Guardrails, Policy, TableAccess
+from gatewayd.policy.tools.probe import DryRunAnswer, DryRunRefused, answer, read_dry_run, texts
+from gatewayd.sql.facts.analyze import analyze
 
 HASH = "0123456789abcdef"
 SHOP = unread("shop")

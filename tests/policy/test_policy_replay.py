@@ -4,9 +4,9 @@ from typing import Literal
 
 import pytest
 
-from gatewayd.policy import replay
-from gatewayd.policy.expect import Verdict
-from gatewayd.policy.replay import Recorded, Replay, change_of
+from gatewayd.policy.tools import replay
+from gatewayd.policy.tools.expect import Verdict
+from gatewayd.policy.tools.replay import Recorded, Replay, change_of
 
 ALLOW = Verdict("allow", "default:read", "", ("public.t",))
 DENY = Verdict("deny", "table_access", "table t has level deny", ("public.t",))

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog, Column, Relation, Type
-from gatewayd.masking.families import family as masked_family
-from gatewayd.masking.families import misfit
-from gatewayd.policy.model import FullRedact, Policy, TableAccess
-from gatewayd.policy.sensitive import TRAITS, Suspect, mask_json, suspects, unmasked
+from gatewayd.masking.rules.families import family as masked_family
+from gatewayd.masking.rules.families import misfit
+from gatewayd.policy.file.model import FullRedact, Policy, TableAccess
+from gatewayd.policy.tools.sensitive import TRAITS, Suspect, mask_json, suspects, unmasked
 
 
 def catalog(*columns: tuple[str, str], table: str = "t", kind: str = "table", parents: tuple[int, ...] = ()) -> Catalog:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatewayd.postgres import connection as connection_module
+from gatewayd.postgres.driver import session as connection_module
 
 
 @pytest.fixture(autouse=True)

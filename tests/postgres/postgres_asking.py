@@ -9,13 +9,13 @@ import pytest
 import trio
 
 from gatewayd.catalog import Catalog
-from gatewayd.policy.decision import Allowed, Permit
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.execute import execute
+from gatewayd.policy.decide.outcomes import Allowed, Permit
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.execute.result import ExecutionFailed, Result
+from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool
-from gatewayd.postgres.result import ExecutionFailed, Result
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 
 
 class Asking:

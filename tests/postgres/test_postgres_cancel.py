@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import trio
 
-from gatewayd.policy.model import Limits
-from gatewayd.postgres import connection as connection_module
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.driver import session as connection_module
 from tests.postgres.postgres_asking import asking, until
 
 SLOW = "SELECT pg_sleep(60), 'a slow statement' AS a"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gatewayd.answer import Answered, Refused
+from gatewayd.corridor.answer import Answered, Refused
 from tests.conftest import Postgres
 from tests.faults.corridor import corridor
 

@@ -4,8 +4,8 @@ import pytest
 import trio
 
 from gatewayd.catalog import Catalog, Column, Function, Operator, Relation
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.inspect import read_catalog
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.catalog.read_catalog import read_catalog
 from gatewayd.postgres.pool import Pool
 from tests.conftest import Postgres, StartPostgres
 

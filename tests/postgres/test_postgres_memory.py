@@ -3,7 +3,7 @@
 import resource
 from typing import Any
 
-from gatewayd.policy.model import Limits
+from gatewayd.policy.file.model import Limits
 from tests.postgres.postgres_asking import asking
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from gatewayd.catalog import Catalog, Column, Relation
-from gatewayd.postgres.names import NAME_BYTES, distinct, is_surely_distinct, output_names
-from gatewayd.sql.statement import RelationUse, Star, Statement
+from gatewayd.postgres.execute.output_names import NAME_BYTES, distinct, is_surely_distinct, output_names
+from gatewayd.sql.facts.statement import RelationUse, Star, Statement
 
 LONG = "é" * 31 + "x"  # 63 bytes
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import trio
 
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.pins import UNDER_A_POOLER
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.driver.pins import UNDER_A_POOLER
 from tests.postgres.postgres_asking import asking, until
 
 Relay = Callable[[trio.SocketStream, trio.SocketStream], Any]

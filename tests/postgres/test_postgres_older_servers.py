@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.answer import Refused
+from gatewayd.corridor.answer import Refused
 from tests.conftest import Postgres
 from tests.faults.corridor import corridor
 

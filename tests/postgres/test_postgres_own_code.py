@@ -3,10 +3,10 @@
 import pytest
 
 from gatewayd.catalog import unread
-from gatewayd.postgres.inspect import read_catalog
-from gatewayd.postgres.own_code import may_run_own_code
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.postgres.catalog.read_catalog import read_catalog
+from gatewayd.postgres.execute.own_code import may_run_own_code
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 from tests.conftest import Postgres
 from tests.postgres.postgres_asking import asking
 

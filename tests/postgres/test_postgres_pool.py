@@ -9,11 +9,11 @@ import pytest
 import trio
 import trio.testing
 
-from gatewayd.policy.model import Limits
-from gatewayd.postgres import connection as connection_module
+from gatewayd.policy.file.model import Limits
 from gatewayd.postgres import pool as pool_module
+from gatewayd.postgres.driver import session as connection_module
+from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.pool import Pool, PoolStatistics
-from gatewayd.postgres.result import ExecutionFailed
 from tests.postgres.postgres_asking import asking, until
 
 SECRET = "canary-of-the-dsn"

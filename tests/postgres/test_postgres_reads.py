@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatewayd.policy.decision import Allowed, Permit
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.execute import execute
-from gatewayd.postgres.result import ExecutionFailed
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.policy.decide.outcomes import Allowed, Permit
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.execute.result import ExecutionFailed
+from gatewayd.postgres.execute.run import execute
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 from tests.postgres.postgres_asking import asking
 
 TABLES = """

@@ -10,10 +10,10 @@ import trio
 import trio.testing
 
 from gatewayd.catalog import Catalog, Relation
-from gatewayd.policy.model import Limits
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.catalog.refresher import CatalogRefresher
+from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.pool import Pool
-from gatewayd.postgres.refresh import CatalogRefresher
-from gatewayd.postgres.result import ExecutionFailed
 from tests.conftest import PASSWORD, Postgres
 
 DOWN = ExecutionFailed("08001", "nothing listens on its port")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatewayd.masking.results import RowMask
-from gatewayd.masking.transforms import Transform
-from gatewayd.postgres.rows import SIGNATURE, CopyRows
+from gatewayd.masking.results.post_exec import RowMask
+from gatewayd.masking.transforms.in_python import Transform
+from gatewayd.postgres.execute.copy_rows import SIGNATURE, CopyRows
 
 FIVE_BYTES = RowMask([Transform(lambda column: [b"12345"] * len(column))])
 

@@ -3,11 +3,20 @@
 import pytest
 from pglast.parser import parse_sql_json
 
-from gatewayd.policy.model import Limits
-from gatewayd.postgres import wrap
-from gatewayd.postgres.wrap import AS_THEY_ARE, NotWrapped, Sent, Shown, as_written, wrap_below_with, wrap_query, wrap_returning
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.execute import wrap
+from gatewayd.postgres.execute.wrap import (
+    AS_THEY_ARE,
+    NotWrapped,
+    Sent,
+    Shown,
+    as_written,
+    wrap_below_with,
+    wrap_query,
+    wrap_returning,
+)
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 
 LIMITS = Limits(max_rows=7, max_bytes=99)
 MASKED = Shown(("a", "b"), ("q.a", "'***' AS b"), ('q."b"::text',))

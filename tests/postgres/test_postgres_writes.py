@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatewayd.policy.model import Limits
+from gatewayd.policy.file.model import Limits
 from tests.postgres.postgres_asking import asking
 
 TABLES = """

@@ -8,8 +8,8 @@ import trio
 from pglast import ast
 from pglast.parser import ParseError, parse_sql_json
 
-from gatewayd.sql import kinds
-from gatewayd.sql.grammar import EXPRESSIONS, HANDLED, NODES
+from gatewayd.sql.facts import kinds
+from gatewayd.sql.facts.grammar import EXPRESSIONS, HANDLED, NODES
 from tests.properties.model import Model
 from tests.properties.policies import HIDING
 from tests.properties.statements import generate

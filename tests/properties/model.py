@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gatewayd.sql import builtins
+from gatewayd.sql.builtins import lookup as builtins
 from tests.properties.literals import BASIC
 
 Fetch = Callable[[str], Awaitable[list[Any]]]

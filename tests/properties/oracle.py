@@ -6,15 +6,15 @@ from typing import Any, Final
 import msgspec
 
 from gatewayd.catalog import Catalog
-from gatewayd.policy.decide import Rules
-from gatewayd.policy.decision import Allowed
-from gatewayd.policy.model import Policy
-from gatewayd.postgres.failure import FAILURES
-from gatewayd.postgres.result import ExecutionFailed
-from gatewayd.postgres.wrap import own_text
-from gatewayd.sql import builtins
-from gatewayd.sql.builtins import Verdict
-from gatewayd.sql.statement import Statement, TypeUse
+from gatewayd.policy.decide.decision import Rules
+from gatewayd.policy.decide.outcomes import Allowed
+from gatewayd.policy.file.model import Policy
+from gatewayd.postgres.execute.failure import FAILURES
+from gatewayd.postgres.execute.result import ExecutionFailed
+from gatewayd.postgres.execute.wrap import own_text
+from gatewayd.sql.builtins import lookup as builtins
+from gatewayd.sql.builtins.lookup import Verdict
+from gatewayd.sql.facts.statement import Statement, TypeUse
 from tests.properties.world import World
 
 _VIEW: Final = "gatewayd_oracle"

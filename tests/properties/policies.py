@@ -4,8 +4,8 @@ from typing import Final
 
 import yaml
 
-from gatewayd.policy.load import load_policies
-from gatewayd.policy.model import Policy
+from gatewayd.policy.file.load import load_policies
+from gatewayd.policy.file.model import Policy
 
 _HIDDEN: Final = {"secrets": "deny", "hr.*": "deny", "events_2023": "deny", "animals_rare": "deny"}
 _READ: Final = (

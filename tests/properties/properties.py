@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
-from gatewayd.policy import decide as deciding
-from gatewayd.policy.decision import Allowed, Decision, Denied
-from gatewayd.postgres.failure import FAILURES
-from gatewayd.postgres.inspect import read_catalog
-from gatewayd.postgres.result import ExecutionFailed
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.policy.decide import decision as deciding
+from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied
+from gatewayd.postgres.catalog.read_catalog import read_catalog
+from gatewayd.postgres.execute.failure import FAILURES
+from gatewayd.postgres.execute.result import ExecutionFailed
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 from tests.properties.model import OF_THE_SESSION
 from tests.properties.oracle import disagreements
 from tests.properties.policies import ALL, HIDING_SOMETHING

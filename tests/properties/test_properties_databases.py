@@ -8,9 +8,9 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatewayd.policy.decision import Allowed, Decision
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.policy.decide.outcomes import Allowed, Decision
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 from tests.properties.policies import HIDING, HIDING_SOMETHING
 from tests.properties.properties import Counts, Finding, decision, examine, examine_batch
 from tests.properties.shrink import shrink

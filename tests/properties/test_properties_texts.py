@@ -7,8 +7,8 @@ import trio
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 from tests.properties import coverage
 from tests.properties.mutations import reformatted, tokens
 from tests.properties.policies import ALL, HIDING

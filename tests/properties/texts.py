@@ -4,11 +4,11 @@ from random import Random
 from typing import Final
 
 from gatewayd.catalog import Catalog
-from gatewayd.policy.decide import decide
-from gatewayd.policy.decision import Allowed, Denied, Held
-from gatewayd.policy.model import Policy
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.decide.outcomes import Allowed, Denied, Held
+from gatewayd.policy.file.model import Policy
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 from tests.properties.model import Model
 from tests.properties.mutations import PIECES, reformatted
 from tests.properties.statements import generate

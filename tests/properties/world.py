@@ -17,13 +17,13 @@ import trio
 
 from gatewayd.catalog import Catalog
 from gatewayd.demo.postgres import EmbeddedPostgres, Version
-from gatewayd.policy.decision import Allowed, Permit
-from gatewayd.policy.model import Limits
-from gatewayd.postgres.connection import Connection
-from gatewayd.postgres.execute import execute
-from gatewayd.postgres.inspect import read_catalog
+from gatewayd.policy.decide.outcomes import Allowed, Permit
+from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.catalog.read_catalog import read_catalog
+from gatewayd.postgres.driver.session import Connection
+from gatewayd.postgres.execute.result import ExecutionFailed, Result
+from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool
-from gatewayd.postgres.result import ExecutionFailed, Result
 from tests.properties.model import Model, read_model
 
 HERE: Final = Path(__file__).parent

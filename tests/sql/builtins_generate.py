@@ -1,4 +1,4 @@
-"""Rewrites gatewayd/sql/builtins_functions.py from what servers have, and reports what a person must review.
+"""Rewrites gatewayd/sql/builtins/functions.py from what servers have, and reports what a person must review.
 
     .venv/bin/python tests/sql/builtins_generate.py [DSN …]
 
@@ -20,7 +20,8 @@ import asyncpg
 import msgspec
 
 from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres
-from gatewayd.sql import builtins, builtins_functions
+from gatewayd.sql.builtins import functions as builtins_functions
+from gatewayd.sql.builtins import lookup as builtins
 
 FUNCTIONS = """
 SELECT p.proname::text AS name,

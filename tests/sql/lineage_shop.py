@@ -1,10 +1,10 @@
 """A catalog with marked columns, and lineage in one line: what the tests of lineage share."""
 
 from gatewayd.catalog import Catalog, Column, Function, Relation, RelationKind
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.lineage import Entangled, Mark, Marks
-from gatewayd.sql.lineage_statement import columns_of, touches
-from gatewayd.sql.statement import Statement
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
+from gatewayd.sql.lineage.origins import Entangled, Mark, Marks
+from gatewayd.sql.lineage.whole_statement import columns_of, touches
 
 SHOWN, HIDDEN = Mark("shown", keeps_null=True), Mark("hidden", keeps_null=False)
 

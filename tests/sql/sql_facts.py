@@ -1,7 +1,7 @@
 """Short forms of facts, so that one rule is one row of a test table."""
 
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement, Unparsed
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement, Unparsed
 
 
 def statement(sql: str) -> Statement:

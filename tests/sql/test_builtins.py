@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
-from gatewayd.sql import builtins, builtins_functions, builtins_objects
-from gatewayd.sql.builtins import Builtin, Verdict
+from gatewayd.sql.builtins import functions as builtins_functions
+from gatewayd.sql.builtins import lookup as builtins
+from gatewayd.sql.builtins import objects as builtins_objects
+from gatewayd.sql.builtins.lookup import Builtin, Verdict
 
 ALLOWED, OPEN_ONLY, REFUSED = Verdict.ALLOWED, Verdict.OPEN_ONLY, Verdict.REFUSED
 

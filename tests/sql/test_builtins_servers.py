@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres
-from gatewayd.sql import builtins, builtins_objects
-from gatewayd.sql.builtins import Verdict
+from gatewayd.sql.builtins import lookup as builtins
+from gatewayd.sql.builtins import objects as builtins_objects
+from gatewayd.sql.builtins.lookup import Verdict
 from tests.conftest import Postgres
 from tests.sql import builtins_generate as generate
 

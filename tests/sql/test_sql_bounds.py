@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.parse import LARGE_BYTES, MAX_BYTES, is_large
-from gatewayd.sql.statement import Statement, Unparsed
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement, Unparsed
+from gatewayd.sql.text.parse import LARGE_BYTES, MAX_BYTES, is_large
 from tests.sql.sql_facts import statement, unparsed
 
 DEEP = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatewayd.sql.encodings import other_name
+from gatewayd.sql.text.encodings import other_name
 
 LONG = "ü" * 32  # 64 bytes of UTF-8, 32 of LATIN1
 

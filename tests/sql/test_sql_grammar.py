@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pglast import ast
 
-from gatewayd.sql import kinds
-from gatewayd.sql.analyze import _STEPS
-from gatewayd.sql.grammar import EXPRESSIONS, HANDLED, NODES
+from gatewayd.sql.facts import kinds
+from gatewayd.sql.facts.analyze import _STEPS
+from gatewayd.sql.facts.grammar import EXPRESSIONS, HANDLED, NODES
 
 # Nodes that PostgreSQL makes after parsing; a raw tree never holds them, and the walk refuses them.
 AFTER_PARSING = frozenset(

@@ -3,10 +3,10 @@
 import pytest
 
 from gatewayd.catalog import Function
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.lineage import Plain
-from gatewayd.sql.lineage_statement import columns_of
-from gatewayd.sql.statement import Statement
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
+from gatewayd.sql.lineage.origins import Plain
+from gatewayd.sql.lineage.whole_statement import columns_of
 from tests.sql.lineage_shop import HIDDEN, lineage, marks
 
 PLAIN = [

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatewayd.sql.statement import Star
+from gatewayd.sql.facts.statement import Star
 from tests.conftest import Postgres
 from tests.sql.sql_facts import statement
 

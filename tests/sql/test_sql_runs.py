@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatewayd.sql.statement import Star
+from gatewayd.sql.facts.statement import Star
 from tests.conftest import Postgres
 from tests.sql.sql_facts import refused, statement
 

@@ -106,7 +106,7 @@ def test_vector_has_all_of_them() -> None:
 
 
 def test_prometheus_asks_for_metrics_that_exist() -> None:
-    source = (ROOT / "gatewayd" / "http" / "metrics.py").read_text(encoding="utf-8")
+    source = (ROOT / "gatewayd" / "operators" / "metrics.py").read_text(encoding="utf-8")
     (group,) = yaml.safe_load((ALERTS / "prometheus.yaml").read_text(encoding="utf-8"))["groups"]
     for rule in group["rules"]:
         for name in re.findall(r"gatewayd_\w+", rule["expr"]):

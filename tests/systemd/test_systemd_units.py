@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.variables import DEFAULTS, NAMES
+from gatewayd.config.variables import DEFAULTS, NAMES
 
 ROOT = Path(__file__).parents[2]
 UNITS = ["gatewayd.service", "gatewayd@.service"]

@@ -20,8 +20,8 @@ from gatewayd.audit.reader import START, AuditRow, connect_for_reading
 from gatewayd.audit.rows import COLUMNS
 from gatewayd.cli.options import duration_s
 from gatewayd.cli.progress import progress
-from gatewayd.policy.replay import Recorded
-from gatewayd.settings import audit_path
+from gatewayd.config.settings import audit_path
+from gatewayd.policy.tools.replay import Recorded
 
 EVENT_TYPES: Final = ("ATTEMPTED", "DECIDED", "EXECUTED", "FAILED", "POLICY_RELOADED")
 _PAYLOAD: Final = COLUMNS.index("payload")

@@ -10,7 +10,7 @@ from gatewayd.cli.audit import filters
 from gatewayd.cli.audit.lines import details, moment, summary
 from gatewayd.cli.audit.search import open_audit_file
 from gatewayd.cli.output import Output, remark, style_of, visible
-from gatewayd.exit_codes import FAILURE
+from gatewayd.config.exit_codes import FAILURE
 
 
 @click.command()

@@ -12,7 +12,7 @@ import msgspec
 from gatewayd import log
 from gatewayd.cli import options
 from gatewayd.cli.output import Output, remark
-from gatewayd.exit_codes import FAILURE
+from gatewayd.config.exit_codes import FAILURE
 
 if TYPE_CHECKING:
     from gatewayd.cli.doctor.check import Check
@@ -50,7 +50,7 @@ async def _look(report: "Callable[[Check], None]") -> None:
     from gatewayd.cli.doctor.check import fail
     from gatewayd.cli.progress import waiting
     from gatewayd.cli.query import own_url
-    from gatewayd.settings import SettingsErrors, load_settings
+    from gatewayd.config.settings import SettingsErrors, load_settings
 
     try:
         settings = load_settings(os.environ)

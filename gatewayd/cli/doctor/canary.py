@@ -5,15 +5,15 @@ from typing import Final
 
 import trio
 
-from gatewayd.answer import Answered, Broken, OnHold, Refused, Unaudited
 from gatewayd.audit.events import Agent
 from gatewayd.audit.writer import AuditFileUnusable, open_audit
 from gatewayd.cli.audit.search import AuditFile, Filter
 from gatewayd.cli.doctor.check import Check, fail, ok
 from gatewayd.cli.policyfile import Entry
-from gatewayd.databases import Databases
-from gatewayd.gateway import Gateway
-from gatewayd.pipeline import run
+from gatewayd.corridor.answer import Answered, Broken, OnHold, Refused, Unaudited
+from gatewayd.corridor.databases import Databases
+from gatewayd.corridor.gateway import Gateway
+from gatewayd.corridor.pipeline import run
 
 AGENT: Final = "gatewayd doctor"
 SQL: Final = "SELECT 1 AS canary"

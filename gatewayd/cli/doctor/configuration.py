@@ -10,9 +10,9 @@ from gatewayd.audit.events import DEFAULT_DATABASE
 from gatewayd.cli.check import unwritable
 from gatewayd.cli.doctor.check import Check, fail, ok, warn
 from gatewayd.cli.policyfile import Entry
-from gatewayd.environment import is_loopback
-from gatewayd.policy.lint import lint
-from gatewayd.settings import Settings
+from gatewayd.config.environment import is_loopback
+from gatewayd.config.settings import Settings
+from gatewayd.policy.tools.lint import lint
 
 _FREE_LOW: Final = 1024**3
 _FREE_NONE: Final = 64 * 1024**2

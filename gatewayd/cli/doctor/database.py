@@ -16,12 +16,12 @@ from gatewayd.cli.doctor.canary import canary
 from gatewayd.cli.doctor.check import Check, fail, ok, warn
 from gatewayd.cli.doctor.server_log import server_log
 from gatewayd.cli.policyfile import Entry
-from gatewayd.environment import is_loopback
-from gatewayd.masking.rules import problems
-from gatewayd.policy.access import resolve
-from gatewayd.postgres.inspect import read_catalog
+from gatewayd.config.environment import is_loopback
+from gatewayd.masking.rules.mask_rules import problems
+from gatewayd.policy.decide.access import resolve
+from gatewayd.postgres.catalog.read_catalog import read_catalog
+from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.pool import Pool
-from gatewayd.postgres.result import ExecutionFailed
 
 REACH_S: Final = 5.0
 MAINTAINED: Final = 14

@@ -4,8 +4,8 @@ from typing import Final
 
 from gatewayd.cli.doctor.check import Check, ok, warn
 from gatewayd.cli.policyfile import Entry
-from gatewayd.masking.transforms import Keyed
-from gatewayd.postgres.connection import Connection
+from gatewayd.masking.transforms.in_python import Keyed
+from gatewayd.postgres.driver.session import Connection
 
 _SHOWS_PARAMETERS: Final = """
 SELECT pg_catalog.current_setting('log_parameter_max_length', true) IS DISTINCT FROM '0'

@@ -10,17 +10,17 @@ from typing import Final
 
 from gatewayd.catalog import Catalog
 from gatewayd.cli.policyfile import Entry
-from gatewayd.environment import Environment
+from gatewayd.config.environment import Environment
+from gatewayd.config.settings import read_bytes
+from gatewayd.corridor.known_statements import KnownStatements
 from gatewayd.masking.plan import Withheld, plan
-from gatewayd.policy.by_names import decide_by_names
-from gatewayd.policy.decide import decide
-from gatewayd.policy.decision import Allowed
-from gatewayd.policy.expect import Verdict, verdict_of
-from gatewayd.policy.model import Policy
-from gatewayd.recall import Recall
-from gatewayd.settings import read_bytes
-from gatewayd.sql.analyze import analyze
-from gatewayd.sql.statement import Statement
+from gatewayd.policy.decide.by_names import decide_by_names
+from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.decide.outcomes import Allowed
+from gatewayd.policy.file.model import Policy
+from gatewayd.policy.tools.expect import Verdict, verdict_of
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 
 Decider = Callable[[str], Verdict]
 
@@ -36,7 +36,7 @@ def catalogs(chosen: tuple[Entry, ...]) -> Mapping[str, Catalog]:
 
 def decider(policy: Policy, catalog: Catalog | None) -> Decider:
     """Answers for one database; with None by names alone."""
-    recall = Recall()  # programs repeat themselves
+    recall = KnownStatements()  # programs repeat themselves
 
     def decided(sql: str) -> Verdict:
         known = recall.get(sql) or recall.add(sql, analyze(sql))

@@ -4,8 +4,8 @@ import click
 
 from gatewayd.cli.output import remark
 from gatewayd.cli.policyfile import Entry
-from gatewayd.policy.draft import draft_policy
-from gatewayd.policy.model import Policy
+from gatewayd.policy.file.model import Policy
+from gatewayd.policy.tools.draft import draft_policy
 
 
 @click.command()

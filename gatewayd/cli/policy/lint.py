@@ -9,11 +9,11 @@ from gatewayd.catalog import Catalog
 from gatewayd.cli import options
 from gatewayd.cli.output import Column, Output, remark
 from gatewayd.cli.policyfile import Entry, PolicyText, entries, policies_or_exit, policy_text
-from gatewayd.exit_codes import FAILURE
-from gatewayd.masking.rules import problems
-from gatewayd.policy import yaml
-from gatewayd.policy.lint import RANK, Finding, Severity, lint
-from gatewayd.policy.problem import Path, dotted
+from gatewayd.config.exit_codes import FAILURE
+from gatewayd.masking.rules.mask_rules import problems
+from gatewayd.policy.file import yaml
+from gatewayd.policy.file.problem import Path, dotted
+from gatewayd.policy.tools.lint import RANK, Finding, Severity, lint
 
 _COLUMNS = (
     Column("severity", "severity"),

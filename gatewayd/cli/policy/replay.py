@@ -16,8 +16,8 @@ from gatewayd.cli.output import Column, Output, remark
 from gatewayd.cli.policy.decider import Decider, catalogs, decider
 from gatewayd.cli.policyfile import entries, policies_or_exit, policy_text
 from gatewayd.cli.progress import progress
-from gatewayd.exit_codes import FAILURE
-from gatewayd.policy.replay import Change, Replay, Shape
+from gatewayd.config.exit_codes import FAILURE
+from gatewayd.policy.tools.replay import Change, Replay, Shape
 
 _STATEMENTS = (
     Column("change", "change"),

@@ -2,7 +2,7 @@
 
 import click
 
-from gatewayd.policy.schema import policy_schema_text
+from gatewayd.policy.file.json_schema import policy_schema_text
 
 
 @click.command()

@@ -5,9 +5,9 @@ import click
 from gatewayd.cli import options
 from gatewayd.cli.output import Column, Output, remark
 from gatewayd.cli.policyfile import VARIABLE, Entry, entries, policies_or_exit, policy_text
-from gatewayd.policy.draft import masks_text
-from gatewayd.policy.model import Policy
-from gatewayd.policy.sensitive import Suspect, mask_json, suspects, unmasked
+from gatewayd.policy.file.model import Policy
+from gatewayd.policy.tools.draft import masks_text
+from gatewayd.policy.tools.sensitive import Suspect, mask_json, suspects, unmasked
 
 _COLUMNS = (
     Column("table", "table"),

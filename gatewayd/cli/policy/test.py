@@ -9,10 +9,10 @@ from gatewayd.cli import options
 from gatewayd.cli.output import Column, Output, remark
 from gatewayd.cli.policy.decider import Decider, catalogs, decider
 from gatewayd.cli.policyfile import entries, policies_or_exit, policy_text
-from gatewayd.exit_codes import FAILURE, USAGE
-from gatewayd.policy.expect import Case, check_expected, load_cases
-from gatewayd.policy.problem import PolicyErrors
-from gatewayd.settings import read_bytes
+from gatewayd.config.exit_codes import FAILURE, USAGE
+from gatewayd.config.settings import read_bytes
+from gatewayd.policy.file.problem import PolicyErrors
+from gatewayd.policy.tools.expect import Case, check_expected, load_cases
 
 _ONE = (Column("decision", "decision"), Column("rule", "rule"), Column("tables", "tables"), Column("reason", "reason", wide=True))
 _MANY = (

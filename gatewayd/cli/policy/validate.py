@@ -7,8 +7,8 @@ import click
 from gatewayd.cli import options
 from gatewayd.cli.output import Column, Output, remark
 from gatewayd.cli.policyfile import entries, policy_text
-from gatewayd.exit_codes import CONFIGURATION
-from gatewayd.policy.load import PolicyErrors
+from gatewayd.config.exit_codes import CONFIGURATION
+from gatewayd.policy.file.load import PolicyErrors
 
 _COLUMNS = (Column("line", "line", "right"), Column("where", "path"), Column("what is wrong", "message", wide=True))
 

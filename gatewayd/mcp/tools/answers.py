@@ -5,7 +5,7 @@ Rows are spliced in as the bytes PostgreSQL made; nothing here decodes them.
 
 import msgspec
 
-from gatewayd.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited
+from gatewayd.corridor.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited
 from gatewayd.mcp.dispatch import ToolResult
 
 

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from gatewayd.gateway import Database, Gateway
+from gatewayd.corridor.gateway import Database, Gateway
 
 INTENT_CHARACTERS: Final = 500
 _IDENTIFIER_BYTES: Final = 63  # NAMEDATALEN - 1

@@ -2,14 +2,14 @@
 
 import msgspec
 
-from gatewayd.answer import Answered
-from gatewayd.gateway import Database, Gateway
-from gatewayd.masking.marks import kinds
-from gatewayd.masking.rules import MaskRules
+from gatewayd.corridor.answer import Answered
+from gatewayd.corridor.gateway import Database, Gateway
+from gatewayd.corridor.pipeline import run
+from gatewayd.masking.rules.marks import kinds
+from gatewayd.masking.rules.mask_rules import MaskRules
 from gatewayd.mcp.dispatch import Call, Tool, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments, result_of
 from gatewayd.mcp.tools.arguments import InvalidArguments, decode, identifier, literal, named_database
-from gatewayd.pipeline import run
 
 
 class _Column(msgspec.Struct):

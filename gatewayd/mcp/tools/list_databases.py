@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gatewayd.gateway import Gateway
+from gatewayd.corridor.gateway import Gateway
 from gatewayd.mcp.dispatch import Call, Tool, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments
 from gatewayd.mcp.tools.arguments import InvalidArguments, decode

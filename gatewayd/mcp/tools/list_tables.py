@@ -5,12 +5,12 @@ from contextlib import ExitStack
 import msgspec
 import trio
 
-from gatewayd.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited
-from gatewayd.gateway import Database, Gateway
+from gatewayd.corridor.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited
+from gatewayd.corridor.gateway import Database, Gateway
+from gatewayd.corridor.pipeline import run
 from gatewayd.mcp.dispatch import Call, Tool, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments, result_of
 from gatewayd.mcp.tools.arguments import InvalidArguments, decode, identifier, literal, named_database
-from gatewayd.pipeline import run
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True):

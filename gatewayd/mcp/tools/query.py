@@ -2,11 +2,11 @@
 
 import msgspec
 
-from gatewayd.gateway import Gateway
+from gatewayd.corridor.gateway import Gateway
+from gatewayd.corridor.pipeline import run
 from gatewayd.mcp.dispatch import Call, Tool, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments, result_of
 from gatewayd.mcp.tools.arguments import INTENT_CHARACTERS, InvalidArguments, clean_intent, decode, named_database
-from gatewayd.pipeline import run
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from gatewayd.gateway import Gateway
+from gatewayd.corridor.gateway import Gateway
 from gatewayd.mcp.dispatch import Tool
 from gatewayd.mcp.tools.describe_table import describe_table_tool
 from gatewayd.mcp.tools.list_databases import list_databases_tool

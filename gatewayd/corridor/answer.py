@@ -1,0 +1,70 @@
+"""How a walk through the corridor ends: the answers that tools speak of, and the closing row that the audit keeps."""
+
+from typing import Literal
+
+import msgspec
+
+from gatewayd.audit.events import AuditId, Executed, Failed
+from gatewayd.masking.plan import Plan, Rewritten
+from gatewayd.masking.results.post_exec import PostExec
+from gatewayd.policy.decide.outcomes import Denied
+from gatewayd.postgres.execute.result import UNMASKABLE, ExecutionFailed, Result
+
+
+class Answered(msgspec.Struct, frozen=True, gc=False):
+    result: Result
+    audit_id: AuditId
+
+
+class Refused(msgspec.Struct, frozen=True, gc=False):
+    denied: Denied
+    audit_id: AuditId
+
+
+class Broken(msgspec.Struct, frozen=True, gc=False):
+    """Allowed, but the database refused it or was lost."""
+
+    sqlstate: str
+    message: str
+    hint: str | None
+    position: int | None
+    audit_id: AuditId
+
+
+class Unaudited(msgspec.Struct, frozen=True, gc=False):
+    """The audit rows could not be written: nothing ran."""
+
+    reason: str
+
+
+class OnHold(msgspec.Struct, frozen=True, gc=False):
+    """A write that needs approval while no approval gate answers: nothing ran, nothing was refused, no DECIDED row."""
+
+    reason: str
+
+
+Answer = Answered | Refused | Broken | Unaudited | OnHold
+
+
+def closing_row(
+    result: Result | None, failure: ExecutionFailed | None, plan: Plan, exec_ms: int, overhead_ms: int
+) -> Executed | Failed:
+    """EXECUTED for a result, FAILED for a failure; exactly one of the two is there."""
+    if failure is not None:
+        stage: Literal["gate"] | None = "gate" if failure.sqlstate == UNMASKABLE else None
+        return Failed(exec_ms, overhead_ms, failure.sqlstate, failure.message, stage)
+    assert result is not None
+    planned = plan if isinstance(plan, Rewritten | PostExec) else None
+    masked = planned.columns if planned is not None and result.withheld is None else ()
+    path: Literal["source_rewrite", "post_exec"] = "post_exec" if isinstance(plan, PostExec) else "source_rewrite"
+    return Executed(
+        exec_ms,
+        overhead_ms,
+        result.rows_affected,
+        result.rows_returned,
+        truncated=True if result.truncated else None,
+        columns_masked=masked or None,
+        masking_path=path if masked or result.withheld else None,
+        masking_rejected=True if result.withheld else None,
+        masking_reason=result.withheld,
+    )

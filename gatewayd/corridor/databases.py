@@ -1,0 +1,81 @@
+"""Databases: opens and closes what stands behind each served database, its pool and its catalog refresher.
+
+One service for the daemon's whole life, because a reload adds and removes databases while calls run. A closed database
+drains: a call that took it before, wherever in the corridor it stands, still finds its pool open and its catalog alive.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import trio
+
+from gatewayd.audit.events import DEFAULT_DATABASE
+from gatewayd.corridor.gateway import Database
+from gatewayd.masking.rules import mask_rules as masks
+from gatewayd.policy.file.model import Policy
+from gatewayd.policy.file.problem import PolicyErrors, Problem
+from gatewayd.postgres.catalog.refresher import CatalogRefresher
+from gatewayd.postgres.pool import Pool
+
+CLOSE_S: Final = 30.0
+"""How long the end of the daemon waits for sessions that calls still hold; by then these are cancelled and long done."""
+
+
+async def check_masks(enforced: Iterable[tuple[Database, Policy]]) -> None:
+    """Hold the masks of each policy against the database's catalog (contract 10). Raises PolicyErrors.
+
+    Waits a moment for catalogs that are not read yet. A database that does not answer is not checked here: its statements are
+    refused until its catalog is read, and from then on while a mask does not fit.
+    """
+    asked = [(database, policy) for database, policy in enforced if policy.column_masks]
+    async with trio.open_nursery() as nursery:
+        for database, _ in asked:
+            nursery.start_soon(database.refresher.unknown)
+    problems = [
+        Problem("" if database.name == DEFAULT_DATABASE else f"databases {database.name}", 0, problem)
+        for database, policy in asked
+        if database.catalog.is_read
+        for problem in masks.problems(policy, database.catalog)
+    ]
+    if problems:
+        raise PolicyErrors(problems)
+
+
+class Databases:
+    def __init__(self) -> None:
+        self._nursery: trio.Nursery | None = None
+        self._closing: dict[Database, trio.Event] = {}
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Holds every open database; when cancelled, closes their connections before it returns."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            task_status.started()
+            await trio.sleep_forever()
+
+    async def open(self, name: str, url: str, policy: Policy) -> Database:
+        """A database ready to be asked. Does not wait for the server to answer: what does not answer yet is retried."""
+        assert self._nursery is not None, "run() is the first"
+        database: Database = await self._nursery.start(self._keep, name, url, policy)
+        return database
+
+    def close(self, database: Database) -> None:
+        """Let the database go once the calls in flight have ended."""
+        self._closing[database].set()
+
+    async def _keep(self, name: str, url: str, policy: Policy, *, task_status: trio.TaskStatus[Database]) -> None:
+        pool = Pool(name, url, policy.limits)
+        refresher = CatalogRefresher(name, pool)
+        database = Database(name, pool, refresher, policy)
+        self._closing[database] = closing = trio.Event()
+        try:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(refresher.run)
+                task_status.started(database)
+                await closing.wait()
+                await database.unused()
+                nursery.cancel_scope.cancel()
+        finally:
+            del self._closing[database]
+            with trio.move_on_after(CLOSE_S, shield=True):
+                await pool.aclose()

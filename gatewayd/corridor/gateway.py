@@ -1,0 +1,125 @@
+"""Gateway: what a call finds when it arrives: the databases with their policies, the audit, and who watches.
+
+Owns references only. `daemon.py` opens and closes what stands behind them; `reload.py` swaps policies; `pipeline.py` reads.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, Literal
+
+import msgspec
+import trio
+
+from gatewayd.audit.events import Query
+from gatewayd.audit.writer import Audit
+from gatewayd.catalog import Catalog
+from gatewayd.config.credentials import Secret
+from gatewayd.corridor.known_statements import KnownStatements
+from gatewayd.policy.decide.outcomes import Denied
+from gatewayd.policy.file.model import Policy
+from gatewayd.postgres.catalog.refresher import CatalogRefresher
+from gatewayd.postgres.pool import Pool
+
+ToolName = Literal["query", "list_tables", "describe_table"]
+
+
+class Enforced(msgspec.Struct, frozen=True, gc=False):
+    """The policy in force for one database. `revision` rises with every swap, so what was decided under another is not reused."""
+
+    policy: Policy
+    revision: int
+    since_s: float
+    """When it came into force, in seconds since the epoch."""
+
+
+class Completed(msgspec.Struct, frozen=True, gc=False):
+    """One call, as those who watch see it: metrics, telemetry, the deny webhook. Durations in seconds."""
+
+    query: Query
+    tool: ToolName
+    audit_id: str | None  # None: audit unavailable
+    decision: Literal["ALLOW", "DENY", "HELD", "UNAUDITED"]
+    sql: str
+    denied: Denied | None
+    statement_type: str | None
+    tables: tuple[str, ...]
+    parse_s: float
+    decide_s: float
+    audit_s: float
+    exec_s: float | None  # None: nothing ran
+    mask_s: float
+    rows: int
+    rows_bytes: int
+    truncated: bool
+    error_class: str | None
+
+
+Observer = Callable[[Completed], None]
+
+
+class Database:
+    """One database as the pipeline uses it. A call takes `enforced` and `catalog` once, at its start (design: The corridor)."""
+
+    def __init__(self, name: str, pool: Pool, refresher: CatalogRefresher, policy: Policy) -> None:
+        self.name = name
+        self.pool = pool
+        self.refresher = refresher
+        self.enforced = Enforced(policy, 1, time.time())
+        self.recall = KnownStatements()
+        self._users = 0
+        self._unused = trio.Event()
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.refresher.catalog
+
+    def enforce(self, policy: Policy) -> None:
+        """Every call that starts from now on is held to `policy`."""
+        self.enforced = Enforced(policy, self.enforced.revision + 1, time.time())
+        self.pool.repin(policy.limits)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """For the time of the block a reload may take this database away, but not close what stands behind it."""
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._unused.set()
+
+    async def unused(self) -> None:
+        """Returns once nobody uses it; meant for one that no new call can find any more."""
+        while self._users:
+            self._unused = trio.Event()
+            await self._unused.wait()
+
+
+class Masking(msgspec.Struct, frozen=True):
+    """What the process brings to masks: GATEWAY_MASK_SALT and GATEWAY_MASK_SOURCE_REWRITE."""
+
+    salt: Secret | None = None
+    source_rewrite: bool = False
+
+
+NO_MASKING: Final = Masking()
+
+
+class Gateway:
+    """`databases` is replaced as a whole by a reload, never changed in place. Observers must not block nor raise."""
+
+    def __init__(self, audit: Audit, databases: Mapping[str, Database], *, masking: Masking = NO_MASKING) -> None:
+        self.audit = audit
+        self.databases = databases
+        self.masking = masking
+        self.observers: tuple[Observer, ...] = ()
+
+    @property
+    def is_multi(self) -> bool:
+        return len(self.databases) > 1
+
+    def observe(self, completed: Completed) -> None:
+        for observer in self.observers:
+            observer(completed)

@@ -1,0 +1,108 @@
+"""Steps one and two of the corridor, and what masks make of what is allowed (spec: What the service does; contract 3 and 10).
+
+Whoever asks what becomes of a text asks here: the pipeline before it runs one, dry-run instead of running it. So both are told
+the same, also while the catalog is not read yet.
+"""
+
+from collections.abc import Hashable
+from functools import partial
+from time import perf_counter
+from typing import Final
+
+import trio
+
+from gatewayd import log
+from gatewayd.corridor.gateway import Database, Masking
+from gatewayd.corridor.known_statements import Known
+from gatewayd.fairness import large_texts
+from gatewayd.masking.plan import Plan, Withheld, plan
+from gatewayd.policy.decide.decision import decide, names_unknown
+from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied
+from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
+from gatewayd.sql.text.parse import is_large
+
+MASKING: Final = "column_masking"
+
+
+class Deciding:
+    """Decides by the policy and the catalog of one moment, its start (design: The corridor).
+
+    The catalog is waited for once at most, however many texts are decided; `catalog` is the new one from then on.
+    """
+
+    def __init__(self, database: Database, masking: Masking, query_id: str, caller: Hashable = None) -> None:
+        self.database = database
+        self.caller = caller
+        self.enforced = database.enforced
+        self.catalog = database.catalog
+        self.parse_s = self.mask_s = 0.0
+        self._masking = masking
+        self._query_id = query_id
+        self._waited = False
+
+    async def known(self, sql: str) -> Known:
+        """The text's facts, from memory when it came before. A large text is parsed in a thread: it must not stall the others."""
+        recall = self.database.recall
+        known = recall.get(sql)
+        if known is None:
+            began = perf_counter()
+            if is_large(sql):
+                known = recall.add(sql, await large_texts.in_thread(partial(analyze, sql), self.caller))
+            else:
+                known = recall.add(sql, analyze(sql))
+            self.parse_s = perf_counter() - began
+        return known
+
+    async def decide(self, known: Known) -> Decision:
+        """The decision, from memory when nothing changed since. Any exception inside it denies (contract 3)."""
+        decision = known.decision(self.enforced.revision, self.catalog.revision)
+        if decision is not None:
+            return decision
+        try:
+            statement = known.statement
+            unknown = False
+            if isinstance(statement, Statement) and (not self.catalog.is_read or names_unknown(statement, self.catalog)):
+                await self._wait_for_catalog()
+                unknown = names_unknown(statement, self.catalog)
+            decision = decide(statement, self.enforced.policy, self.catalog)
+        except Exception as bug:
+            log.error(log.DECISION_FAILED, query_id=self._query_id, **log.places(bug))
+            return Denied("internal_error", "the gateway failed to decide this statement, so it did not run")
+        if not unknown:  # else the same text asks the catalog again: what it names may have been made meanwhile
+            known.keep(decision, self.enforced.revision, self.catalog.revision)
+        return decision
+
+    async def plan(self, known: Known, statement: Statement) -> Plan:
+        """What masks make of the statement, from memory when nothing changed since. Any exception inside withholds it."""
+        revisions = self.enforced.revision, self.catalog.revision
+        made = known.plan(*revisions)
+        if made is not None:
+            return made
+        began = perf_counter()
+        policy, masking = self.enforced.policy, self._masking
+        rewriting = masking.source_rewrite if policy.mask_source_rewrite is None else policy.mask_source_rewrite
+        salt = masking.salt.reveal().encode() if masking.salt is not None else None
+        ask = partial(plan, statement, policy, self.catalog, salt=salt, rewriting=rewriting)
+        try:
+            made = await large_texts.in_thread(ask, self.caller, shielded=True) if is_large(statement.sql) else ask()
+        except Exception as bug:
+            log.error(log.DECISION_FAILED, query_id=self._query_id, **log.places(bug))
+            return Withheld(
+                "rewrite", "the gateway failed to mask this statement, so it did not run", "masking failed; see the log"
+            )
+        known.keep_plan(made, *revisions)
+        self.mask_s = perf_counter() - began
+        return made
+
+    async def _wait_for_catalog(self) -> None:
+        if not self._waited:
+            self._waited = True
+            with trio.CancelScope(shield=True):
+                await self.database.refresher.unknown()
+            self.catalog = self.database.catalog
+
+
+def refused_by_masks(allowed: Allowed, reason: str) -> Denied:
+    """What a statement that the policy allows is told where its masks keep it from running, or its result from being shown."""
+    return Denied(MASKING, reason, allowed.statement.kind, allowed.tables, MASKING)

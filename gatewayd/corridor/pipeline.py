@@ -1,0 +1,225 @@
+"""One statement from arrival to answer, the five steps in their order (spec: What the service does; design: The corridor).
+
+parse → decide → audit → execute → audit; the first two are in `deciding.py`, with what masks make of the statement. Every tool
+that reaches a database comes through `run()`. Which rows a cancelled call leaves is told in `audit/writer.py`; an allowed one
+always ends with its closing row, written in a short shield of its own.
+"""
+
+import os
+from collections.abc import Hashable
+from time import perf_counter, time_ns
+from typing import Final, Literal
+
+import trio
+
+from gatewayd import log
+from gatewayd.audit.events import Agent, Attempted, AuditId, Executed, Failed, Query, QueryId
+from gatewayd.audit.ids import new_ulid
+from gatewayd.audit.writer import AuditUnavailable
+from gatewayd.corridor.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited, closing_row
+from gatewayd.corridor.gateway import Completed, Database, Gateway, ToolName
+from gatewayd.corridor.judge import MASKING, Deciding, refused_by_masks
+from gatewayd.masking.plan import UNMASKED, Plan, Rewritten, Withheld
+from gatewayd.masking.results.post_exec import PostExec
+from gatewayd.policy.decide.outcomes import Allowed, Denied, Held, Permit
+from gatewayd.postgres.execute.error_words import told_less
+from gatewayd.postgres.execute.result import UNMASKABLE, ExecutionFailed, Result
+from gatewayd.postgres.execute.run import execute
+
+CLOSING_ROW_S: Final = 30.0
+"""How long a cancelled or finished call waits for its closing row before `audit write after execution failed`: a batch under way
+and its own, with a checkpoint between, are up to five fsyncs, which on a bad day take 5 s each."""
+
+_CANCELLED: Final = "57014"  # query_canceled
+_CONNECTION_LOST: Final = ("08", "57")  # classes: connection exception, operator intervention
+_INTERNAL: Final = "XX000"  # internal_error
+
+
+async def run(
+    gateway: Gateway,
+    database: Database,
+    tool: ToolName,
+    sql: str,
+    intent: str | None,
+    agent: Agent,
+    caller: Hashable = None,
+) -> Answer:
+    """Take one statement through the corridor. Raises nothing but Cancelled, and bugs (after their closing row).
+
+    `caller` is with whom others share sessions of the pool and the thread for large texts in turns; None takes what is free.
+    """
+    with database.in_use():
+        query_id = QueryId(new_ulid(time_ns() // 1_000_000, os.urandom))
+        query = Query(query_id=query_id, database=database.name, agent=agent, intent=intent)
+        deciding = Deciding(database, gateway.masking, query_id, caller)
+        return await _Call(gateway, tool, sql, query, deciding).walk()
+
+
+class _Call:
+    """One walk through the corridor. Policy and catalog are taken once, by `deciding` (design: The corridor)."""
+
+    def __init__(self, gateway: Gateway, tool: ToolName, sql: str, query: Query, deciding: Deciding) -> None:
+        self.began = perf_counter()
+        self.gateway = gateway
+        self.database = deciding.database
+        self.tool: ToolName = tool
+        self.sql = sql
+        self.query = query
+        self.deciding = deciding
+        self.plan: Plan = UNMASKED
+        self.decide_s = self.audit_s = 0.0
+
+    async def walk(self) -> Answer:
+        # Deciding is short and bounded. Where it waits it is shielded (most never do, and a scope is not free), so it leaves no
+        # ATTEMPTED without its DECIDED.
+        deciding = self.deciding
+        known = await deciding.known(self.sql)
+        try:
+            await self.gateway.audit.attempted(self.query, Attempted(self.sql, known.statement.fingerprint))
+            began = perf_counter()
+            decision = await deciding.decide(known)
+            if isinstance(decision, Allowed) and deciding.enforced.policy.column_masks:
+                self.plan = await deciding.plan(known, decision.statement)
+            decided = perf_counter()
+            self.decide_s = decided - began - deciding.mask_s
+            match decision:
+                case Held():
+                    self._observe(None, "HELD")
+                    return OnHold("this write needs a human's approval and no approval service answers; nothing ran")
+                case Denied():
+                    try:
+                        audit_id = await self.gateway.audit.decided(self.query, decision)
+                    except trio.Cancelled:  # its row is on its way
+                        self._observe(None, "DENY", denied=decision)
+                        raise
+                    self.audit_s = perf_counter() - decided
+                    self._observe(audit_id, "DENY", denied=decision)
+                    return Refused(decision, audit_id)
+            permit = await self._permit(decision)
+            self.audit_s = perf_counter() - decided
+        except AuditUnavailable as failure:
+            self._observe(None, "UNAUDITED")
+            return Unaudited(failure.reason)
+        return await self._execute(permit)
+
+    async def _permit(self, allowed: Allowed) -> Permit:
+        """Step three. DECIDED is on its way as soon as this waits: cancelled then, the call owes its closing row."""
+        try:
+            return await self.gateway.audit.decided(self.query, allowed)
+        except trio.Cancelled:
+            waited_ms = round((perf_counter() - self.began) * 1000)
+            await self._unclosed(Failed(0, waited_ms, _CANCELLED, "the call was cancelled"))
+            self._observe(None, "ALLOW", error_class=_CANCELLED)
+            raise
+
+    async def _withhold(self, permit: Permit, withheld: Withheld) -> Answer:
+        """Step five of a statement that masks keep from running."""
+        waited_ms = round((perf_counter() - self.began) * 1000)
+        unwritten = await self._unclosed(Failed(0, waited_ms, MASKING, withheld.reason_audit, withheld.stage))
+        if unwritten:
+            log.error(log.AUDIT_WRITE_AFTER_EXECUTION_FAILED, query_id=permit.query_id, error=unwritten)
+        self._observe(permit.audit_id, "ALLOW", permit=permit, error_class=MASKING)
+        return Refused(refused_by_masks(permit.allowed, withheld.reason_agent), AuditId(permit.audit_id))
+
+    async def _execute(self, permit: Permit) -> Answer:
+        """Steps four and five."""
+        if isinstance(self.plan, Withheld):
+            return await self._withhold(permit, self.plan)
+        masking = self.plan if isinstance(self.plan, Rewritten | PostExec) else None
+        result: Result | None = None
+        failure: ExecutionFailed | None = None
+        policy, catalog = self.deciding.enforced.policy, self.deciding.catalog
+        began = perf_counter()
+        try:
+            result = await execute(self.database.pool, permit, policy.limits, catalog, masking, self.deciding.caller)
+        except ExecutionFailed as failed:
+            failure = told_less(failed) if failed.is_inner and policy.hides_something else failed
+            if failed.sqlstate[:2] in _CONNECTION_LOST:
+                self.database.refresher.suspect()
+        except BaseException as stopped:
+            cancelled = isinstance(stopped, trio.Cancelled)
+            sqlstate, message = (_CANCELLED, "the call was cancelled") if cancelled else (_INTERNAL, "the gateway failed")
+            await self._close(permit, began, None, ExecutionFailed(sqlstate, message))
+            if not cancelled:
+                log.error(log.UNEXPECTED_FAILURE, query_id=permit.query_id, **log.places(stopped))
+            raise
+        await self._close(permit, began, result, failure)
+        audit_id = AuditId(permit.audit_id)
+        withheld = failure.message if failure is not None and failure.sqlstate == UNMASKABLE else result and result.withheld
+        if withheld:
+            return Refused(refused_by_masks(permit.allowed, withheld), audit_id)
+        if failure is not None:
+            return Broken(failure.sqlstate, failure.message, failure.hint, failure.position, audit_id)
+        assert result is not None
+        return Answered(result, audit_id)
+
+    async def _close(self, permit: Permit, began: float, result: Result | None, failure: ExecutionFailed | None) -> None:
+        """The closing row. When it cannot be written the answer is given all the same: the statement did run (contract 4)."""
+        statement = permit.allowed.statement
+        now = perf_counter()
+        exec_ms = round((now - began) * 1000)
+        overhead_ms = round((began - self.began) * 1000)
+        outcome = closing_row(result, failure, self.plan, exec_ms, overhead_ms)
+        if result is not None and statement.category != "read":
+            self.database.refresher.wrote(ddl=statement.category == "relation write")
+        if unwritten := await self._unclosed(outcome):
+            log.error(log.AUDIT_WRITE_AFTER_EXECUTION_FAILED, query_id=permit.query_id, error=unwritten)
+        self._observe(
+            permit.audit_id,
+            "ALLOW",
+            permit=permit,
+            exec_s=now - began,
+            result=result,
+            error_class=failure.sqlstate if failure else None,
+        )
+
+    async def _unclosed(self, outcome: Executed | Failed) -> str:
+        """Writes the closing row, whatever is cancelled; when that fails, why."""
+        try:
+            with trio.move_on_after(CLOSING_ROW_S, shield=True):
+                await self.gateway.audit.closed(self.query, outcome)
+                return ""
+        except AuditUnavailable as failure:
+            return failure.reason
+        return "the audit file does not answer"
+
+    def _observe(
+        self,
+        audit_id: str | None,
+        decision: Literal["ALLOW", "DENY", "HELD", "UNAUDITED"],
+        *,
+        denied: Denied | None = None,
+        permit: Permit | None = None,
+        exec_s: float | None = None,
+        result: Result | None = None,
+        error_class: str | None = None,
+    ) -> None:
+        if not self.gateway.observers:
+            return
+        statement_type: str | None = None
+        tables: tuple[str, ...] = ()
+        if denied is not None:
+            statement_type, tables = denied.statement_type, denied.tables
+        elif permit is not None:
+            statement_type, tables = permit.allowed.statement.kind, permit.allowed.tables
+        self.gateway.observe(
+            Completed(
+                query=self.query,
+                tool=self.tool,
+                audit_id=audit_id,
+                decision=decision,
+                sql=self.sql,
+                denied=denied,
+                statement_type=statement_type,
+                tables=tables,
+                parse_s=self.deciding.parse_s,
+                decide_s=self.decide_s,
+                audit_s=self.audit_s,
+                exec_s=exec_s,
+                mask_s=self.deciding.mask_s,
+                rows=len(result.rows) if result else 0,
+                rows_bytes=sum(map(len, result.rows)) if result else 0,
+                truncated=bool(result and result.truncated),
+                error_class=error_class,
+            )
+        )

@@ -1,0 +1,165 @@
+"""Reload: one policy text in, either everything of it in force or nothing (contract 4, 7; traps 7 and 8).
+
+Built and checked first, audited second, swapped last, without an await in between; one reload at a time. Used by
+POST /admin/policy and by SIGHUP.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from time import time_ns
+from typing import Final, Literal
+
+import trio
+
+from gatewayd import log
+from gatewayd.audit.events import DEFAULT_DATABASE, Agent, Event, PolicyReloaded, Query, QueryId
+from gatewayd.audit.ids import new_ulid
+from gatewayd.audit.writer import AuditUnavailable
+from gatewayd.config.settings import Settings, read_bytes
+from gatewayd.corridor.databases import Databases, check_masks
+from gatewayd.corridor.gateway import Database, Gateway
+from gatewayd.policy.file.load import PolicyErrors, load_policies
+from gatewayd.policy.file.model import Named, Policies, Policy
+from gatewayd.policy.replacement import Replacement, replace
+
+Source = Literal["admin_endpoint", "sighup"]
+
+_NO_FILE: Final = "GATEWAY_POLICY_FILE is unset; expected a policy file"
+
+
+class Reloader:
+    """Holds the policies in force. `reload` is the only way to change them."""
+
+    def __init__(self, settings: Settings, gateway: Gateway, databases: Databases) -> None:
+        self._settings = settings
+        self._gateway = gateway
+        self._databases = databases
+        self._policies = settings.policies
+        self._one_at_a_time = trio.Lock()
+
+    async def reload(self, text: bytes, source: Source) -> None:
+        """Puts the policy of `text` in force. Raises PolicyErrors (the text is refused) or AuditUnavailable; then nothing
+        changed. Once its turn has come it runs to its end: a client that goes away does not leave it half done."""
+        async with self._one_at_a_time:
+            with trio.CancelScope(shield=True):
+                try:
+                    changed = await self._reload(text, source)
+                except PolicyErrors as errors:
+                    log.error(log.POLICY_RELOAD_FAILED, source=source, error=str(errors))
+                    raise
+                except AuditUnavailable as unavailable:
+                    error = f"audit file cannot be written: {unavailable.reason}"
+                    log.error(log.POLICY_RELOAD_FAILED, source=source, error=error)
+                    raise
+        log.info(log.POLICY_RELOADED, source=source, databases=list(changed))
+
+    async def reload_file(self) -> bool:
+        """Reads the policy file again, for SIGHUP. Whether it is in force; if not, the log says why and nothing changed."""
+        path = self._settings.policy_file
+        try:
+            if path is None:
+                raise FileNotFoundError
+            text = await trio.to_thread.run_sync(read_bytes, path)
+        except (OSError, ValueError) as failure:
+            why = failure.strerror if isinstance(failure, OSError) else "no path"
+            error = _NO_FILE if path is None else f"GATEWAY_POLICY_FILE: cannot read the file ({why})"
+            log.error(log.POLICY_RELOAD_FAILED, source="sighup", error=error)
+            return False
+        try:
+            await self.reload(text, "sighup")
+        except (PolicyErrors, AuditUnavailable):
+            return False
+        return True
+
+    async def _reload(self, text: bytes, source: Source) -> Sequence[str]:
+        replacement = await trio.to_thread.run_sync(self._replacement, text)  # 8 MiB of YAML take seconds
+        opened = await self._open(replacement.policies.databases or ())
+        try:
+            await check_masks(self._enforced(replacement.policies, opened))
+            await self._record(replacement, source)
+        except BaseException:
+            self._close(opened)
+            raise
+        self._swap(replacement.policies, opened)
+        return replacement.databases_changed
+
+    def _enforced(self, policies: Policies, opened: Mapping[str, Database]) -> Iterator[tuple[Database, Policy]]:
+        """Each database with the policy that it is to get."""
+        serving = self._gateway.databases
+        if policies.single is not None:
+            yield serving[DEFAULT_DATABASE], policies.single
+        for named in policies.databases or ():
+            yield opened.get(named.name) or serving[named.name], named.policy
+
+    def _replacement(self, text: bytes) -> Replacement:
+        settings = self._settings
+        body = load_policies(
+            text,
+            settings.variables,
+            approval_gate=settings.approval_url is not None,
+            mask_salt=settings.mask_salt is not None,
+        )
+        return replace(self._policies, body, single_name=DEFAULT_DATABASE)
+
+    async def _open(self, databases: Sequence[Named]) -> dict[str, Database]:
+        """The databases that are new or have another url, opened beside the ones that serve. Does not wait for servers that
+        do not answer."""
+        before = {named.name: named.url for named in self._policies.databases or ()}
+        opened: dict[str, Database] = {}
+        try:
+            for named in databases:
+                if before.get(named.name) != named.url:
+                    opened[named.name] = await self._databases.open(named.name, named.url, named.policy)
+            async with trio.open_nursery() as nursery:  # a moment for their catalogs: a deny level refuses all until then
+                for database in opened.values():
+                    nursery.start_soon(database.refresher.unknown)
+        except BaseException:
+            self._close(opened)
+            raise
+        return opened
+
+    def _close(self, opened: dict[str, Database]) -> None:
+        for database in opened.values():
+            self._databases.close(database)
+
+    async def _record(self, replacement: Replacement, source: Source) -> None:
+        """One POLICY_RELOADED row per database, committed together. No deadline: rows handed over are written sooner or later,
+        and a file that tells of a swap which then did not happen would lie."""
+        now_ms = time_ns() // 1_000_000
+        query_id = QueryId(new_ulid(now_ms, os.urandom))
+        events = [
+            Event(
+                Query(query_id=query_id, database=change.database, agent=Agent(), intent=None),
+                now_ms,
+                PolicyReloaded(
+                    source=source,
+                    table_access=change.table_access,
+                    sections_changed=change.sections_changed,
+                    databases_changed=replacement.databases_changed,
+                    guardrails=change.guardrails,
+                    diff=change.diff,
+                ),
+            )
+            for change in replacement.changes
+        ]
+        await self._gateway.audit.reloaded(events)
+
+    def _swap(self, policies: Policies, opened: dict[str, Database]) -> None:
+        """Everything at once: no await, so no call sees a mixture."""
+        before = self._gateway.databases
+        if policies.databases is None:
+            assert policies.single is not None
+            before[DEFAULT_DATABASE].enforce(policies.single)
+        else:
+            after: dict[str, Database] = {}
+            for named in policies.databases:
+                database = opened.get(named.name)
+                if database is None:
+                    database = before[named.name]
+                    database.enforce(named.policy)
+                after[named.name] = database
+            self._gateway.databases = after
+            for name, database in before.items():
+                if after.get(name) is not database:
+                    self._databases.close(database)
+        self._policies = policies

@@ -1,0 +1,101 @@
+"""How many tool calls run at once, how many may wait and how long, and whose turn it is: a stated limit, fair per caller.
+
+Refusing is the answer when it is certain that waiting is worse: too many wait already, or the call has waited its time. Under a
+flood the newest call of the caller with the longest queue goes first, so one who floods pushes out itself.
+"""
+
+from collections.abc import Hashable
+from typing import Final, Literal, final
+
+import msgspec
+import trio
+
+from gatewayd.fairness.fair_slots import FairSlots
+
+LARGE_BYTES: Final = 32 * 1024  # smaller arguments never wait for memory
+
+Refusal = Literal["too_many_calls", "shutting_down"]
+
+
+class CallLimits(msgspec.Struct, frozen=True):
+    """`running` is above one pool's ten connections, so that decisions and audit writes overlap with execution. The steps of all
+    that run share one loop, so `running_per_caller` is how many steps of one caller a call of another may find before it.
+    `waiting_bytes` counts large arguments; a caller's are at most as many as it leaves free."""
+
+    running: int = 32
+    running_per_caller: int = 4
+    waiting: int = 256
+    waiting_per_caller: int = 128
+    waiting_bytes: int = 32 * 1024 * 1024
+    waiting_s: float = 5.0
+
+
+class AdmissionStatistics(msgspec.Struct, frozen=True):
+    running: int
+    waiting: int
+    admitted: int  # since start
+    refused: int  # since start
+    draining: bool
+
+
+@final
+class Admission:
+    """Slots for calls. `enter` either takes one, waits in the caller's own queue for one, or refuses."""
+
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits: Final = limits
+        self._turns: Final = FairSlots(limits.running, limits.running_per_caller)
+        self._waiting_bytes: dict[Hashable, int] = {}
+        self._admitted = 0
+        self._refused = 0
+        self._draining = False
+
+    def drain(self) -> None:
+        """From now on new calls are refused; those that run or wait already keep their places."""
+        self._draining = True
+
+    async def enter(self, caller: Hashable, size_bytes: int = 0) -> Refusal | None:
+        """None: a slot is taken and `leave` must follow. No checkpoint when a slot is free; cancelled while waiting: no slot."""
+        if self._draining:
+            self._refused += 1
+            return "shutting_down"
+        if self._turns.take(caller) or (self._may_wait(caller, size_bytes) and await self._wait(caller, size_bytes)):
+            self._admitted += 1
+            return None
+        self._refused += 1
+        return "too_many_calls"
+
+    def leave(self, caller: Hashable) -> None:
+        self._turns.leave(caller)
+
+    def statistics(self) -> AdmissionStatistics:
+        turns = self._turns
+        return AdmissionStatistics(turns.taken, turns.waiting, self._admitted, self._refused, self._draining)
+
+    def _may_wait(self, caller: Hashable, size_bytes: int) -> bool:
+        limits, turns = self._limits, self._turns
+        mine = turns.waiting_of(caller)
+        if mine >= limits.waiting_per_caller or not self._fits(caller, size_bytes):
+            return False
+        return turns.waiting < limits.waiting or turns.push_out(longer_than=mine + 1)
+
+    def _fits(self, caller: Hashable, size_bytes: int) -> bool:
+        left = self._limits.waiting_bytes - sum(self._waiting_bytes.values()) - size_bytes
+        return size_bytes < LARGE_BYTES or self._waiting_bytes.get(caller, 0) + size_bytes <= left
+
+    async def _wait(self, caller: Hashable, size_bytes: int) -> bool:
+        counted = size_bytes if size_bytes >= LARGE_BYTES else 0
+        if counted:
+            self._waiting_bytes[caller] = self._waiting_bytes.get(caller, 0) + counted
+        try:
+            with trio.move_on_after(self._limits.waiting_s):
+                return await self._turns.wait(caller)
+        finally:
+            if counted:
+                self._forget_bytes(caller, counted)
+        return False
+
+    def _forget_bytes(self, caller: Hashable, size_bytes: int) -> None:
+        self._waiting_bytes[caller] -= size_bytes
+        if not self._waiting_bytes[caller]:
+            del self._waiting_bytes[caller]

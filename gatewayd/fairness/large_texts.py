@@ -1,0 +1,48 @@
+"""Large texts are looked at in one worker thread, a caller's turn after the other's (contract 3.1).
+
+One, because Python runs one thread at a time: a second would make nothing faster, and the loop would wait for each of them.
+"""
+
+import gc
+import sys
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Final, TypeVar
+
+import trio
+
+from gatewayd.fairness.fair_slots import FairSlots
+
+T = TypeVar("T")
+
+SWITCH_S: Final = 0.0005  # for so long the loop waits when it asks for the interpreter; Python's own is ten times that
+NO_FULL_COLLECTION: Final = 1_000_000_000
+
+_TURNS: Final = FairSlots(1)
+
+
+async def in_thread(ask: Callable[[], T], caller: Hashable = None, *, shielded: bool = False) -> T:
+    """What `ask` returns. Cancelled while it waits for its turn, unless `shielded`: nothing was done. Once begun it is not
+    cancelled."""
+    with trio.CancelScope(shield=shielded):
+        if not _TURNS.take(caller):
+            await _TURNS.wait(caller)
+        try:
+            with trio.CancelScope(shield=True):
+                return await trio.to_thread.run_sync(partial(_considerately, ask))
+        finally:
+            _TURNS.leave(caller)
+    raise AssertionError("a scope that nobody cancels swallows nothing")
+
+
+def _considerately(ask: Callable[[], T]) -> T:
+    """Lets the loop have the interpreter often. A tree of a million nodes would besides set off full collections, each of which
+    holds everybody up for a quarter of a second and finds nothing: trees have no cycles."""
+    thresholds, interval_s = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(thresholds[0], thresholds[1], NO_FULL_COLLECTION)
+    sys.setswitchinterval(SWITCH_S)
+    try:
+        return ask()
+    finally:
+        gc.set_threshold(*thresholds)
+        sys.setswitchinterval(interval_s)

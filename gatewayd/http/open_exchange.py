@@ -1,0 +1,173 @@
+"""The exchange in progress on a connection, as its handler reads and answers it (`http/exchange.py` says what each does).
+
+The handler pulls the body: nothing is read ahead of need, but for what is behind the request while its client is watched.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, Protocol, final
+
+import h11
+import trio
+
+from gatewayd.http.exchange import BodyTooLarge, BodyTooSlow, BodyUnwelcome, Head, Header
+from gatewayd.http.http1 import HEAD_BYTES, Http1
+from gatewayd.http.wire import ClientGone, Wire
+
+BODY_READ_BYTES: Final = 256 * 1024
+_JSON: Final = (b"content-type", b"application/json")
+
+Address = tuple[str, int]
+
+
+class Watching(Protocol):
+    """Who calls `look` now and then on exchanges added to it."""
+
+    def add(self, exchange: "HttpExchange") -> None: ...
+    def discard(self, exchange: "HttpExchange") -> None: ...
+
+
+@final
+class HttpExchange:
+    """An `Exchange`. One object for all of a connection, one after the other; `begin` starts the next."""
+
+    def __init__(self, http: Http1, wire: Wire, watching: Watching, peer: Address | None, local: Address | None) -> None:
+        self.peer: Final = peer
+        self.local: Final = local
+        self.client: Final = peer[0] if peer else ""
+        self.is_answered = True
+        """Whether its answer has begun."""
+        self._http: Final = http
+        self._wire: Final = wire
+        self._watching: Final = watching
+        self._watched: trio.CancelScope | None = None
+
+    def begin(self) -> None:
+        self.is_answered = False
+
+    @property
+    def head(self) -> Head:
+        return self._http.head
+
+    @property
+    def body_bytes(self) -> int | None:
+        """What the request's Content-Length says, if it has one."""
+        return self._http.body_bytes
+
+    async def body(self, at_most: int, within_s: float, grows: Callable[[int], bool] = lambda size: True) -> bytes:
+        stated = self._http.body_bytes
+        if stated is not None and stated > at_most:
+            raise BodyTooLarge
+        try:
+            data, more = self._http.body()
+        except h11.RemoteProtocolError as error:
+            raise await self._broken(error) from error
+        if not more and len(data) <= at_most:
+            return data
+        body = bytearray(data)
+        with trio.move_on_after(within_s):
+            while more and len(body) <= at_most:
+                data, more = await self.read()
+                if not grows(len(body) + len(data)):
+                    raise BodyUnwelcome
+                body += data
+            if len(body) > at_most:
+                raise BodyTooLarge
+            return bytes(body)
+        raise BodyTooSlow
+
+    async def read(self) -> tuple[bytes, bool]:
+        """More of the body, as much as is here, and whether there is more; waits for a byte of it or its end. Raises ClientGone,
+        also for a broken body, which is answered."""
+        try:
+            while not self._wire.is_gone:
+                data, more = self._http.body()
+                if data or not more:
+                    return data, more
+                if self._http.wants_continue:
+                    await self._wire.write(self._http.continue_())
+                self._http.feed(await self._wire.read(BODY_READ_BYTES))
+        except h11.RemoteProtocolError as error:
+            raise await self._broken(error) from error
+        raise ClientGone
+
+    # -- whether the client is still there
+
+    def watch(self, call: trio.CancelScope | None) -> None:
+        self._watched = call
+        if call is None:
+            self._watching.discard(self)
+        else:
+            self._watching.add(self)
+
+    def look(self) -> None:
+        """Cancels the watched call when its client is gone. Reads ahead: a leave shows only behind what was sent before it."""
+        if self._watched is None or not self._http.may_feed_ahead:
+            return
+        data = self._wire.read_now(HEAD_BYTES)
+        if data:
+            self._http.feed(data)
+        elif data is not None:
+            self._wire.is_gone = True
+            self._watched.cancel()
+
+    async def gone(self) -> None:
+        while not self._wire.is_gone:
+            if not self._http.may_feed_ahead:
+                await trio.sleep_forever()  # it pipelines more than is kept: its leaving shows when the answer is written
+            try:
+                data = await self._wire.read(HEAD_BYTES)
+            except ClientGone:
+                return
+            if data:
+                self._http.feed(data)
+            else:
+                self._wire.is_gone = True
+
+    # -- the answer
+
+    async def answer(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
+        if body and not headers and self._http.takes_plain_answer:
+            self._begin_answer()
+            self._wire.queue(self._http.plain_answer(status, len(body)), body)
+            await self._wire.flush()
+        else:
+            length = (b"content-length", b"%d" % len(body))
+            await self.start(status, [_JSON, length, *headers] if body else [length, *headers])
+            await self.end(body)
+
+    async def start(self, status: int, headers: Sequence[Header]) -> None:
+        self._begin_answer()
+        self._wire.queue(self._http.start(status, headers))
+
+    async def write(self, data: bytes) -> None:
+        if self._wire.is_gone:
+            raise ClientGone
+        self._wire.queue(self._http.data(data))
+        await self._wire.flush()
+
+    async def end(self, data: bytes = b"") -> None:
+        if self._wire.is_gone:
+            raise ClientGone
+        if data and self.head.method != "HEAD":
+            self._wire.queue(self._http.data(data))
+        self._wire.queue(self._http.end())
+        await self._wire.flush()
+
+    async def refuse(self, status: int) -> None:
+        """An answer without a body that ends the connection; nothing when another has begun."""
+        with suppress(ClientGone):
+            await self._wire.write(self._http.error(status))
+
+    async def _broken(self, error: h11.RemoteProtocolError) -> ClientGone:
+        """The handler need not tell a body that is no HTTP from a client that left."""
+        await self.refuse(error.error_status_hint)
+        self._wire.is_gone = True
+        return ClientGone()
+
+    def _begin_answer(self) -> None:
+        if self._wire.is_gone:
+            raise ClientGone
+        if self.is_answered:
+            raise h11.LocalProtocolError("this exchange has its answer")
+        self.is_answered = True

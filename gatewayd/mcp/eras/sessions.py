@@ -1,0 +1,108 @@
+"""The table of HTTP sessions of the handshake era (mcp.md): unguessable ids, idle age, a bound on their number.
+
+A session is idle when no call is in flight and no event stream is open. The clock is an argument, so is what an id is made of.
+"""
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Final, final
+
+import msgspec
+import trio
+
+from gatewayd.audit.events import Agent
+from gatewayd.mcp.eras.handshake import Peer
+
+IDLE_S: Final = 30 * 60.0
+SESSIONS: Final = 10_000
+
+
+class Session(Peer):
+    """`stream` is the open GET of this session, if any; a newer one replaces it."""
+
+    __slots__ = ("id", "last_used_s", "stream")
+
+    def __init__(self, id_: str, version: str, agent: Agent, now_s: float) -> None:
+        super().__init__(version, agent)
+        self.id = id_
+        self.last_used_s = now_s
+        self.stream: trio.CancelScope | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        return self.calls is None and self.stream is None
+
+
+class SessionStatistics(msgspec.Struct, frozen=True):
+    open: int
+    opened: int  # since start
+    expired: int  # since start
+    refused: int  # since start, because the table was full
+
+
+@final
+class Sessions:
+    """In order of last use, so that what expires is always at the front. Nothing sweeps in the background: every new session
+    drops the expired ones first, and an expired one is not found."""
+
+    def __init__(self, *, most: int = SESSIONS, idle_s: float = IDLE_S) -> None:
+        self._most: Final = most
+        self._idle_s: Final = idle_s
+        self._by_id: OrderedDict[str, Session] = OrderedDict()
+        self._opened = 0
+        self._expired = 0
+        self._refused = 0
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._by_id.values()))
+
+    def open(self, peer: Peer, now_s: float) -> Session | None:
+        """A new session for `peer`, or None when the table is full."""
+        self._drop_expired(now_s)
+        if len(self._by_id) >= self._most:
+            self._refused += 1
+            return None
+        session = Session(secrets.token_urlsafe(24), peer.version, peer.agent, now_s)
+        self._by_id[session.id] = session
+        self._opened += 1
+        return session
+
+    def find(self, id_: str, now_s: float) -> Session | None:
+        """The live session of that id, marked as used now."""
+        session = self._by_id.get(id_)
+        if session is None:
+            return None
+        if session.is_idle and now_s - session.last_used_s > self._idle_s:
+            del self._by_id[id_]
+            self._expired += 1
+            return None
+        self.touch(session, now_s)
+        return session
+
+    def touch(self, session: Session, now_s: float) -> None:
+        """Called too when a call or stream ends: a session's idle age starts there."""
+        session.last_used_s = now_s
+        if session.id in self._by_id:
+            self._by_id.move_to_end(session.id)
+
+    def end(self, session: Session) -> None:
+        """Forgets the session, cancels its calls and closes its stream."""
+        self._by_id.pop(session.id, None)
+        session.cancel_all()
+        if session.stream is not None:
+            session.stream.cancel()
+
+    def statistics(self) -> SessionStatistics:
+        return SessionStatistics(len(self._by_id), self._opened, self._expired, self._refused)
+
+    def _drop_expired(self, now_s: float) -> None:
+        while self._by_id:
+            session = next(iter(self._by_id.values()))
+            if now_s - session.last_used_s <= self._idle_s:
+                return
+            if session.is_idle:
+                del self._by_id[session.id]
+                self._expired += 1
+            else:
+                self.touch(session, now_s)

@@ -1,0 +1,32 @@
+"""What the senders want to know of each call: the deny webhook a denial, telemetry its anonymous words."""
+
+from gatewayd.corridor.gateway import Completed, Observer
+from gatewayd.notify.telemetry import Telemetry
+from gatewayd.notify.usage import Call
+from gatewayd.notify.webhook import DenyWebhook
+
+
+def to_webhook(webhook: DenyWebhook) -> Observer:
+    def observe(completed: Completed) -> None:
+        if completed.denied is not None and completed.audit_id is not None:
+            webhook.denied(completed.query, completed.audit_id, completed.denied, completed.sql)
+
+    return observe
+
+
+def to_telemetry(telemetry: Telemetry) -> Observer:
+    def observe(completed: Completed) -> None:
+        if completed.decision not in ("ALLOW", "DENY"):
+            return
+        telemetry.called(
+            Call(
+                tool=completed.tool,
+                decision=completed.decision,
+                rule=completed.denied.policy_rule if completed.denied else None,
+                statement_type=completed.statement_type,
+                error_class=completed.error_class,
+                overhead_s=completed.parse_s + completed.decide_s + completed.audit_s + completed.mask_s,
+            )
+        )
+
+    return observe

@@ -1,0 +1,70 @@
+"""POST /admin/policy and POST /admin/dry-run (spec; contract 7)."""
+
+from datetime import UTC, datetime
+
+import trio
+from quart import Blueprint, Response
+
+from gatewayd.audit.writer import AuditUnavailable
+from gatewayd.corridor.gateway import Database, Gateway
+from gatewayd.corridor.judge import Deciding, refused_by_masks
+from gatewayd.corridor.reload import Reloader
+from gatewayd.masking.plan import Withheld
+from gatewayd.operators.guard import BODY_S, Guard, failure, json_response, read_body
+from gatewayd.policy.decide.outcomes import Allowed, Decision
+from gatewayd.policy.file.load import PolicyErrors
+from gatewayd.policy.replacement import policy_hash
+from gatewayd.policy.tools.probe import DryRun, DryRunAnswer, DryRunRefused, answer, read_dry_run, texts
+from gatewayd.sql.facts.statement import Statement, Unparsed
+
+
+def admin_routes(gateway: Gateway, reloader: Reloader, guard: Guard, body_s: float = BODY_S) -> Blueprint:
+    """The two routes; register them only when `guard.is_enabled`. `body_s` is how long a body may take to arrive."""
+    routes = guard.blueprint("admin", __name__)
+
+    @routes.post("/admin/policy", provide_automatic_options=False)
+    async def policy() -> Response:
+        body = await read_body(within_s=body_s)
+        if isinstance(body, Response):
+            return body
+        try:
+            await reloader.reload(body, "admin_endpoint")
+        except PolicyErrors as errors:
+            return json_response({"ok": False, "error": str(errors)}, 400)
+        except AuditUnavailable as unavailable:
+            return json_response({"ok": False, "error": f"audit file cannot be written: {unavailable.reason}"}, 503)
+        return json_response({"ok": True, "applied_at": datetime.now(UTC).isoformat(timespec="milliseconds")})
+
+    @routes.post("/admin/dry-run", provide_automatic_options=False)
+    async def dry_run() -> Response:
+        body = await read_body(within_s=body_s)
+        if isinstance(body, Response):
+            return body
+        try:
+            request = read_dry_run(body, gateway.databases)
+        except DryRunRefused as refused:
+            return failure(400, str(refused))
+        database = gateway.databases[request.database]
+        with database.in_use():
+            return json_response(await _dry_run(gateway, database, request))
+
+    return routes
+
+
+async def _dry_run(gateway: Gateway, database: Database, request: DryRun) -> DryRunAnswer:
+    """What the pipeline would decide. It may wait some seconds for the catalog as a call does, once for all probes.
+
+    Masks are asked about a literal statement only: what stands for a probe names a column that no table has.
+    """
+    deciding = Deciding(database, gateway.masking, "dry-run")
+    decided: list[tuple[Statement | Unparsed, Decision]] = []
+    for text in texts(request):
+        known = await deciding.known(text)
+        decision = await deciding.decide(known)
+        if isinstance(request.sql, str) and isinstance(decision, Allowed) and deciding.enforced.policy.column_masks:
+            plan = await deciding.plan(known, decision.statement)
+            if isinstance(plan, Withheld):
+                decision = refused_by_masks(decision, plan.reason_agent)
+        decided.append((known.statement, decision))
+        await trio.lowlevel.checkpoint()  # 250 probes must not hold up the agents
+    return answer(request, decided, await trio.to_thread.run_sync(policy_hash, deciding.enforced.policy))

@@ -1,0 +1,61 @@
+"""Everything HTTP put together: /mcp, the operators' routes where a token is set, metrics, and the server that carries them."""
+
+from typing import final
+
+import trio
+from quart import Blueprint
+
+from gatewayd.config.settings import Settings
+from gatewayd.corridor.gateway import Gateway
+from gatewayd.corridor.reload import Reloader
+from gatewayd.http.server import HttpServer
+from gatewayd.mcp.dispatch import Dispatch
+from gatewayd.mcp.header_rules import Callers
+from gatewayd.mcp.http import McpHttp
+from gatewayd.notify.webhook import DenyWebhook
+from gatewayd.operators.admin import admin_routes
+from gatewayd.operators.app import create_app
+from gatewayd.operators.audit_pull import audit_routes
+from gatewayd.operators.guard import Guard
+
+
+@final
+class HttpService:
+    """Made once by the daemon. `ended` is set when the last connection is closed."""
+
+    def __init__(
+        self, settings: Settings, dispatch: Dispatch, gateway: Gateway, reloader: Reloader, webhook: DenyWebhook | None
+    ) -> None:
+        self.ended = trio.Event()
+        self._settings = settings
+        self._gateway = gateway
+        self._mcp = McpHttp(dispatch, Callers(settings.allowed_hosts, settings.allowed_origins))
+        self._webhook = webhook
+        guard = Guard(settings.indexer_token.reveal() if settings.indexer_token else None)
+        routes = self._operators(reloader, guard) if guard.is_enabled else []
+        self._server = HttpServer(create_app(self._mcp, routes), grace_s=settings.shutdown_grace_s)
+
+    async def serve(self, *, stop: trio.Event, task_status: trio.TaskStatus[int]) -> None:
+        """Serves until `stop` and the grace after it. Reports the bound port; OSError when it cannot be bound."""
+        try:
+            await self._server.serve(self._settings.host, self._settings.port, stop=stop, task_status=task_status)
+        finally:
+            self.ended.set()
+
+    def drain(self) -> None:
+        """New calls are refused from now on."""
+        self._mcp.drain()
+
+    def _operators(self, reloader: Reloader, guard: Guard) -> list[Blueprint]:
+        from gatewayd.operators.metrics import Metrics, State, metrics_route  # 20 ms of imports that only operators need
+
+        metrics = Metrics()
+        webhook = self._webhook.statistics if self._webhook is not None else None
+        metrics.registry.register(State(self._gateway, self._mcp.statistics, lambda: self._server.statistics(), webhook))
+        self._gateway.observers += (metrics.observe,)
+        self._gateway.audit.on_commit(metrics.committed)
+        return [
+            audit_routes(self._gateway.audit, guard),
+            admin_routes(self._gateway, reloader, guard),
+            metrics_route(metrics, self._gateway, guard),
+        ]

@@ -1,0 +1,67 @@
+"""Reads what a database contains into a Catalog (contract 12): one read-only snapshot, a fixed number of queries.
+
+The rows are fetched here and put together by `catalog_rows.py`.
+"""
+
+from typing import Any
+
+from gatewayd.catalog import Catalog
+from gatewayd.postgres.catalog import catalog_queries as queries
+from gatewayd.postgres.catalog.catalog_queries import Rows
+from gatewayd.postgres.catalog.catalog_rows import build
+from gatewayd.postgres.driver.session import Connection
+from gatewayd.postgres.execute.failure import FAILURES, failed
+from gatewayd.postgres.pool import Pool
+
+
+async def read_catalog(pool: Pool, revision: int) -> Catalog:
+    """The catalog of the pool's database as it is now. Raises ExecutionFailed when the database does not answer.
+
+    May be cancelled at any await; nothing is left behind on the server.
+    """
+    async with pool.connection() as connection:
+        try:
+            await connection.execute(queries.BEGIN)
+        except FAILURES as error:
+            raise failed(error) from error
+        try:
+            rows = await _fetch(connection)
+        finally:
+            await connection.rollback()
+    return await build(rows, revision)
+
+
+async def _fetch(connection: Connection) -> Rows:
+    (server,) = await connection.fetch(queries.SERVER)
+    relations = await connection.fetch(queries.RELATIONS)
+    types = await connection.fetch(queries.TYPES)
+    rules = await connection.fetch(queries.RULES)
+    aggregates = await connection.fetch(queries.AGGREGATES)
+    operators = await connection.fetch(queries.OPERATORS)
+    checks = await connection.fetch(queries.CHECKS)
+    casts = await connection.fetch(queries.CASTS)
+    called = {row["function"] for row in (*operators, *casts)} | {row["oid"] for row in (*rules, *checks, *aggregates)}
+    return Rows(
+        server=server,
+        relations=relations,
+        inheritance=await connection.fetch(queries.INHERITANCE),
+        constraints=await connection.fetch(queries.CONSTRAINTS),
+        generated=await connection.fetch(queries.GENERATED),
+        rules=rules,
+        functions=await connection.fetch(queries.FUNCTIONS),
+        aggregates=aggregates,
+        operators=operators,
+        types=types,
+        row_types=await connection.fetch(queries.ROW_TYPES, _types_to_ask_for(relations, types)),
+        checks=checks,
+        casts=casts,
+        builtins=await connection.fetch(queries.BUILTINS, sorted(oid for oid in called if oid < queries.FIRST_USER_OID)),
+    )
+
+
+def _types_to_ask_for(relations: list[Any], types: list[Any]) -> list[int]:
+    """Row types of tables and their arrays are left out of TYPES, being so many; a few stand in columns all the same."""
+    used: set[int] = set()
+    for relation in relations:
+        used.update(relation["types"] or ())
+    return sorted(used.difference(row["oid"] for row in types))

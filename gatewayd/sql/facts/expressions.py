@@ -1,0 +1,201 @@
+"""Handlers of expressions that run something: calls, operators, casts, field selections (contract 3.5)."""
+
+from collections.abc import Mapping
+
+from gatewayd.sql.facts.grammar import NODES
+from gatewayd.sql.facts.scope import Scope
+from gatewayd.sql.facts.statement import TypeUse
+from gatewayd.sql.facts.walk import Handler, Walk
+from gatewayd.sql.text.parse import Node
+
+# Kinds of A_Expr whose operators PostgreSQL writes itself (transformAExprBetween).
+_WRITTEN_OPERATORS = {
+    "AEXPR_BETWEEN": (">=", "<="),
+    "AEXPR_NOT_BETWEEN": ("<", ">"),
+    "AEXPR_BETWEEN_SYM": (">=", "<="),
+    "AEXPR_NOT_BETWEEN_SYM": ("<", ">"),
+}
+_NAMED_OPERATORS = frozenset(
+    {
+        "AEXPR_OP",
+        "AEXPR_OP_ANY",
+        "AEXPR_OP_ALL",
+        "AEXPR_DISTINCT",
+        "AEXPR_NOT_DISTINCT",
+        "AEXPR_NULLIF",
+        "AEXPR_IN",
+        "AEXPR_LIKE",
+        "AEXPR_ILIKE",
+        "AEXPR_SIMILAR",
+    }
+)
+# Grammar that older servers read as calls: by node type the name, and the version that made it grammar.
+_SINCE_16 = {
+    "JsonArrayAgg": "json_arrayagg",
+    "JsonArrayConstructor": "json_array",
+    "JsonArrayQueryConstructor": "json_array",
+    "JsonObjectAgg": "json_objectagg",
+    "JsonObjectConstructor": "json_object",
+}
+_SINCE_17 = {
+    "JsonParseExpr": "json",
+    "JsonScalarExpr": "json_scalar",
+    "JsonSerializeExpr": "json_serialize",
+    "MergeSupportFunc": "merge_action",
+}
+# Words before which the grammar puts pg_catalog: to an older server a call of that bare name, or a column.
+_QUALIFIED_SINCE_16 = frozenset({"json_object", "system_user"})
+_JSON_FUNCTIONS = {"JSON_EXISTS_OP": "json_exists", "JSON_QUERY_OP": "json_query", "JSON_VALUE_OP": "json_value"}
+_A_EXPR = NODES["A_Expr"]
+_A_INDIRECTION = NODES["A_Indirection"]
+_CASE = NODES["CaseExpr"]
+_FUNC_CALL = NODES["FuncCall"]
+_INDEX_ELEM = NODES["IndexElem"]
+_JSON_FUNC = NODES["JsonFuncExpr"]
+_PLAIN_SELECT = frozenset({"targetList", "fromClause", "whereClause", "limitOption", "op"})
+_PLAIN_CALL = frozenset({"funcname", "args", "funcformat", "location"})
+_SORT_BY = NODES["SortBy"]
+_SUB_LINK = NODES["SubLink"]
+_TYPE_CAST = NODES["TypeCast"]
+_TYPE_NAME = NODES["TypeName"]
+
+
+def column_ref(walk: Walk, body: Node, scope: Scope) -> None:
+    fields = body["fields"]
+    last = fields[-1].get("String")
+    if id(body) not in walk.plain:
+        walk.used.add("*" if last is None else last.get("sval", ""))
+    if last is None:
+        walk.stars.append((fields, scope))
+    elif len(fields) == 1:
+        walk.names.add(last.get("sval", ""))
+    else:
+        walk.fields.append((fields, body.get("location", 0), scope))
+
+
+def func_call(walk: Walk, body: Node, scope: Scope) -> None:
+    count = len(body.get("args", ()))
+    if body.get("agg_within_group"):
+        count += len(body.get("agg_order", ()))
+    walk.call(body["funcname"], -1 if body.get("func_variadic") else count, body, setting=_setting(body))
+    if len(body["funcname"]) == 2 and body["funcname"][1].get("String", {}).get("sval") in _QUALIFIED_SINCE_16:
+        walk.call_of_older_servers(body["funcname"][1]["String"]["sval"], 160000, body)
+    walk.push_children(_FUNC_CALL, body, scope)
+
+
+def _setting(body: Node) -> str | None:
+    """The name that `current_setting('name'[, …])` has as a plain string constant: what can be held against SHOW's list."""
+    if body["funcname"][-1].get("String", {}).get("sval") != "current_setting" or not body.keys() <= _PLAIN_CALL:
+        return None
+    first = body.get("args", [{}])[0]
+    value = first.get("A_Const", {}).get("sval")
+    return None if value is None else str(value.get("sval", ""))
+
+
+def a_expr(walk: Walk, body: Node, scope: Scope) -> None:
+    kind = body["kind"]
+    position = body.get("location", 0)
+    if kind in _NAMED_OPERATORS:
+        names = body["name"]
+        if len(names) == 1:
+            walk.operator(None, names[0]["String"].get("sval", ""), position)
+        else:
+            walk.operator(*walk.qualified(names, body), position)
+    elif kind in _WRITTEN_OPERATORS:
+        for name in _WRITTEN_OPERATORS[kind]:
+            walk.operator(None, name, position)
+    else:
+        walk.refuse(f"expression {kind}", body)
+    walk.push_children(_A_EXPR, body, scope)
+
+
+def a_indirection(walk: Walk, body: Node, scope: Scope) -> None:
+    position = max((inner.get("location", 0) for inner in body.get("arg", {}).values()), default=-1)
+    for part in body.get("indirection", ()):
+        if "String" in part:
+            walk.fields.append(([part], position, None))
+    walk.push_children(_A_INDIRECTION, body, scope)
+
+
+def type_cast(walk: Walk, body: Node, scope: Scope) -> None:
+    walk.push_children(_TYPE_CAST, body, scope)
+
+
+def type_name(walk: Walk, body: Node, scope: Scope) -> None:
+    schema, name = walk.qualified(body["names"], body)
+    key = (schema, name)
+    if key not in walk.types:
+        walk.types[key] = TypeUse(schema, name, body.get("location", 0))
+    walk.push_children(_TYPE_NAME, body, scope)
+
+
+def sub_link(walk: Walk, body: Node, scope: Scope) -> None:
+    if "operName" in body:
+        walk.operator(*walk.qualified(body["operName"], body), body.get("location", 0))
+    elif "testexpr" in body:
+        walk.operator(None, "=", body.get("location", 0))  # IN (SELECT …)
+    if body["subLinkType"] == "EXISTS_SUBLINK":
+        [inner] = body["subselect"].values()
+        if inner.keys() <= _PLAIN_SELECT and inner.get("op") == "SETOP_NONE":
+            walk.unseen.add(id(inner))
+    walk.push_children(_SUB_LINK, body, scope)
+
+
+def case_expr(walk: Walk, body: Node, scope: Scope) -> None:
+    if "arg" in body:
+        walk.operator(None, "=", body.get("location", 0))
+    walk.push_children(_CASE, body, scope)
+
+
+def sort_by(walk: Walk, body: Node, scope: Scope) -> None:
+    if "useOp" in body:
+        walk.operator(*walk.qualified(body["useOp"], body), body.get("location", 0))
+    walk.push_children(_SORT_BY, body, scope)
+
+
+def index_elem(walk: Walk, body: Node, scope: Scope) -> None:
+    # Operator classes are taken as they are: only a superuser can create one.
+    for option in body.get("opclassopts", ()):
+        if "DefElem" not in option:
+            walk.refuse("an operator class option", body)
+    walk.push_node(body.get("expr"), scope)
+
+
+def multi_assign_ref(walk: Walk, body: Node, scope: Scope) -> None:
+    if body.get("colno", 1) == 1:  # the parser repeats the source for each column
+        walk.push_node(body.get("source"), scope)
+
+
+def json_func(walk: Walk, body: Node, scope: Scope) -> None:
+    name = _JSON_FUNCTIONS.get(body.get("op", "JSON_EXISTS_OP"))
+    if name is not None:  # JSON_TABLE's COLUMNS are no call to any server
+        walk.call_of_older_servers(name, 170000, body)
+    walk.push_children(_JSON_FUNC, body, scope)
+
+
+def _call_before(since: int, node: str, name: str) -> Handler:
+    form = NODES[node]
+
+    def handler(walk: Walk, body: Node, scope: Scope) -> None:
+        walk.call_of_older_servers(name, since, body)
+        walk.push_children(form, body, scope)
+
+    return handler
+
+
+HANDLERS: Mapping[str, Handler] = {
+    **{node: _call_before(160000, node, name) for node, name in _SINCE_16.items()},
+    **{node: _call_before(170000, node, name) for node, name in _SINCE_17.items()},
+    "JsonFuncExpr": json_func,
+    "A_Expr": a_expr,
+    "A_Indirection": a_indirection,
+    "CaseExpr": case_expr,
+    "ColumnRef": column_ref,
+    "FuncCall": func_call,
+    "IndexElem": index_elem,
+    "MultiAssignRef": multi_assign_ref,
+    "SortBy": sort_by,
+    "SubLink": sub_link,
+    "TypeCast": type_cast,
+    "TypeName": type_name,
+}

@@ -1,0 +1,142 @@
+"""Lexical scopes as PostgreSQL builds them: which name is a CTE, which range item a qualified column belongs to (contract 3.3).
+
+A Scope is one link of the chain that a name is looked up in; it is made once and read later, when the whole statement has been
+walked.
+What the columns of an item are is `outputs.py`'s question.
+"""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from gatewayd.sql.text.parse import Node
+
+if TYPE_CHECKING:
+    from gatewayd.sql.facts.walk import Use
+
+UNLIMITED = 1 << 60
+
+
+class Cte:
+    """One WITH query. `body` is its statement's body, the key to `Walk.queries`."""
+
+    __slots__ = ("aliases", "body", "extra")
+
+    def __init__(self, body: Node, aliases: tuple[str, ...], extra: tuple[str, ...]) -> None:
+        self.body = body
+        self.aliases = aliases
+        self.extra = extra  # columns that SEARCH and CYCLE add
+
+
+class Ctes:
+    """The WITH queries visible at one place: the first `limit` of one WITH, then those further out."""
+
+    __slots__ = ("by_name", "limit", "outer")
+
+    def __init__(self, by_name: dict[str, tuple[int, Cte]], limit: int, outer: "Ctes | None") -> None:
+        self.by_name = by_name
+        self.limit = limit
+        self.outer = outer
+
+    def find(self, name: str) -> Cte | None:
+        ctes: Ctes | None = self
+        while ctes is not None:
+            found = ctes.by_name.get(name)
+            if found is not None and found[0] < ctes.limit:
+                return found[1]
+            ctes = ctes.outer
+        return None
+
+
+class RangeItem:
+    """One thing that FROM (or a DML target) puts into scope."""
+
+    __slots__ = (
+        "aliases",
+        "body",
+        "kind",
+        "known",
+        "left",
+        "merged",
+        "name",
+        "natural",
+        "relation",
+        "right",
+        "same_name",
+        "schema",
+    )
+
+    def __init__(self, kind: Literal["relation", "query", "known", "join", "unknown"], name: str | None) -> None:
+        self.kind = kind
+        self.name = name
+        self.schema: str | None = None  # of an unaliased relation
+        self.aliases: tuple[str, ...] = ()  # column alias list
+        self.relation: Use | None = None  # "relation"
+        self.body: Node | None = None  # "query": key to Walk.queries
+        self.known: tuple[str, ...] = ()  # "known": all column names; "query": the ones added behind the query's own
+        self.left: RangeItem | None = None  # "join"
+        self.right: RangeItem | None = None
+        self.merged: tuple[str, ...] = ()  # USING
+        self.natural = False
+        self.same_name: RangeItem | None = None  # another item of this name in the same FROM
+
+
+class Scope:
+    """The range items of one query level that are visible at one place, and where the look-up goes on."""
+
+    __slots__ = ("ctes", "items", "limit", "outer")
+
+    def __init__(
+        self,
+        ctes: Ctes | None,
+        outer: "Scope | None",
+        items: dict[str, tuple[int, RangeItem]] | None = None,
+        limit: int = UNLIMITED,
+    ) -> None:
+        self.ctes = ctes
+        self.outer = outer
+        self.items = {} if items is None else items
+        self.limit = limit
+
+    def add(self, item: RangeItem) -> None:
+        if item.name is None:
+            return
+        former = self.items.get(item.name)
+        if former is None:
+            self.items[item.name] = (len(self.items), item)
+        else:
+            item.same_name = former[1].same_name
+            former[1].same_name = item
+
+    def with_ctes(self, ctes: Ctes | None) -> "Scope":
+        """The same names under other WITH queries."""
+        return self if ctes is self.ctes else Scope(ctes, self.outer, self.items, self.limit)
+
+    def so_far(self) -> "Scope":
+        """What a LATERAL item that is added next may see of this level."""
+        return Scope(self.ctes, self.outer, self.items, len(self.items))
+
+    def find(self, name: str) -> RangeItem | None:
+        """The item that PostgreSQL takes for this alias or relation name: the innermost level that has one decides."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.items.get(name)
+            if found is not None and found[0] < scope.limit:
+                return found[1]
+            scope = scope.outer
+        return None
+
+    def find_cte(self, name: str) -> Cte | None:
+        return None if self.ctes is None else self.ctes.find(name)
+
+
+class Query:
+    """One SELECT, or a DML with RETURNING, as far as others ask for its columns or lock its relations."""
+
+    __slots__ = ("arms", "columns", "parts", "scope", "targets", "values")
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.targets: list[Node] = []  # select list or RETURNING list
+        self.values: list[Node] | None = None  # the first row of VALUES
+        self.arms: tuple[Node, ...] = ()  # bodies of a set operation's arms
+        self.parts: list[RangeItem] = []  # what `*` stands for, in order
+        self.columns: Any = None  # outputs.py's memory

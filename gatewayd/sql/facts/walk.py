@@ -1,0 +1,217 @@
+"""The walk over one statement's tree: a stack of nodes with their scopes, and the facts found on the way (contract 3.2, 3.3).
+
+Allow-list by construction: a node without a handler that is not in grammar.EXPRESSIONS, or that carries a field the grammar table
+does not name, is refused, and every relation-shaped thing below it counts as read and written. Handlers live in expressions.py,
+queries.py, changes.py, definitions.py and alterations.py; they push what is to be walked and do not descend themselves.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from gatewayd.sql.facts.grammar import EXPRESSIONS, NODES, Form
+from gatewayd.sql.facts.kinds import part_words
+from gatewayd.sql.facts.scope import Query, RangeItem, Scope
+from gatewayd.sql.facts.statement import FunctionUse, OperatorUse, Site, TypeUse
+from gatewayd.sql.text.parse import Node
+
+Handler = Callable[["Walk", Node, Scope], None]
+Rule = Literal["block_unqualified_dml", "block_ddl", "block_dml", "refused"]
+_Step = tuple[frozenset[str], Handler | None, Form]
+
+
+class Use:
+    """A RelationUse in the making: locking clauses are known only later."""
+
+    __slots__ = ("creates", "database", "index", "name", "only", "position", "reads", "schema", "writes")
+
+    def __init__(self, body: Node, *, reads: bool, writes: bool, creates: bool = False) -> None:
+        self.database: str | None = body.get("catalogname")
+        self.schema: str | None = body.get("schemaname")
+        self.name: str = body.get("relname", "")
+        self.position: int = body.get("location", 0)
+        self.only = not body.get("inh", False)
+        self.reads = reads
+        self.writes = writes
+        self.creates = creates
+        self.index = -1  # its place among the relations, once all are known
+
+
+class Walk:
+    """The facts of one statement while it is walked."""
+
+    __slots__ = (
+        "_steps",
+        "creator",
+        "defines",
+        "explains",
+        "fields",
+        "functions",
+        "locked",
+        "locks",
+        "modifies",
+        "names",
+        "operators",
+        "plain",
+        "queries",
+        "relations",
+        "setting",
+        "sites",
+        "stack",
+        "stars",
+        "top",
+        "types",
+        "unseen",
+        "used",
+    )
+
+    def __init__(self, steps: Mapping[str, _Step]) -> None:
+        self._steps = steps
+        self.stack: list[tuple[str, Any, Scope]] = []
+        self.relations: list[Use] = []
+        self.functions: dict[tuple[str | None, str, int, bool, str | None, int], FunctionUse] = {}
+        self.fields: list[
+            tuple[list[Node], int, Scope | None]
+        ] = []  # names of a selection, position, scope (None: of an expression)
+        self.operators: dict[tuple[str | None, str], OperatorUse] = {}
+        self.types: dict[tuple[str | None, str], TypeUse] = {}
+        self.sites: list[Site] = []
+        self.queries: dict[int, Query] = {}  # by id() of the statement's body
+        self.locked: list[RangeItem | Node] = []  # items and query bodies under a locking clause
+        self.locks = False
+        self.modifies = False  # a data-modifying statement stands somewhere inside
+        self.defines = False  # it creates, fills or changes a relation as such
+        self.names: set[str] = set()  # every unqualified column name
+        self.used: set[str] = set()  # last names of all that is more than a result column as it stands; "*" for stars
+        self.plain: set[int] = set()  # id() of the ColumnRefs that are result columns as they stand
+        self.top = 0  # id() of the body of a statement that is one SELECT
+        self.stars: list[tuple[list[Node], Scope]] = []  # `*` and `x.*` as they stand in expressions and select lists
+        self.unseen: set[int] = set()  # id() of plain SELECTs under EXISTS: their `*` shows nothing, and runs nothing
+        self.creator = 0  # id() of the one SELECT that may hold INTO
+        self.explains: Literal["no", "plan", "analyze"] = "no"
+        self.setting: str | None = None
+
+    def number_relations(self) -> None:
+        """Put them in order of appearance."""
+        self.relations.sort(key=lambda use: use.position)
+        for index, use in enumerate(self.relations):
+            use.index = index
+
+    def run(self) -> None:
+        stack, steps = self.stack, self._steps
+        while stack:
+            name, body, scope = stack.pop()
+            step = steps.get(name)
+            if step is None or not body.keys() <= step[0]:
+                self.refuse_node(name, body)
+            elif step[1] is not None:
+                step[1](self, body, scope)
+            else:
+                self.push_children(step[2], body, scope)
+
+    def push_children(self, form: Form, body: Node, scope: Scope) -> None:
+        stack = self.stack
+        for field, kind in form.children:
+            value = body.get(field)
+            if value is None:
+                continue
+            if type(value) is list:
+                for node in value:
+                    for name, inner in node.items():
+                        stack.append((name, inner, scope))
+            elif kind:
+                stack.append((kind, value, scope))
+            else:
+                for name, inner in value.items():
+                    stack.append((name, inner, scope))
+
+    def push_node(self, node: Node | None, scope: Scope) -> None:
+        if node is not None:
+            for name, inner in node.items():
+                self.stack.append((name, inner, scope))
+
+    def push_nodes(self, nodes: Iterable[Node] | None, scope: Scope) -> None:
+        if nodes is not None:
+            for node in nodes:
+                for name, inner in node.items():
+                    self.stack.append((name, inner, scope))
+
+    def site(self, rule: Rule, found: str, position: int) -> None:
+        self.sites.append(Site(rule, found, position))
+
+    def refuse(self, found: str, body: Node) -> None:
+        self.sites.append(Site("refused", found, body.get("location", -1)))
+
+    def refuse_node(self, name: str, body: Any) -> None:
+        """Deny a part that the walk does not know, and name what it may touch."""
+        known = NODES.get(name)
+        extra = sorted(body.keys() - known.known) if known is not None and isinstance(body, dict) else []
+        self.sites.append(Site("refused", part_words(name, body if isinstance(body, dict) else {}, extra), -1))
+        pending = [body]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, dict):
+                if "relname" in part:
+                    self.relations.append(Use(part, reads=True, writes=True))
+                pending.extend(part.values())
+            elif isinstance(part, list):
+                pending.extend(part)
+
+    def check(self, name: str, body: Node) -> None:
+        """Hold a body that its handler reads itself against the grammar table."""
+        if not body.keys() <= NODES[name].known:
+            self.refuse_node(name, body)
+
+    def use(self, relation: Node, *, reads: bool, writes: bool, creates: bool = False) -> Use:
+        """Note a relation named by a RangeVar."""
+        self.check("RangeVar", relation)
+        if relation.get("relpersistence") == "t":
+            self.refuse(f"temporary relation {relation.get('relname', '')}", relation)
+        schema = relation.get("schemaname")
+        if schema is not None:
+            self.check_schema(schema, relation)
+        use = Use(relation, reads=reads, writes=writes, creates=creates)
+        self.relations.append(use)
+        return use
+
+    def check_schema(self, schema: str, body: Node) -> None:
+        """Temporary schemas outlive the statement in a pooled connection."""
+        if schema.startswith(("pg_temp", "pg_toast_temp")):
+            self.refuse(f"temporary schema {schema}", body)
+
+    def qualified(self, names: list[Node], body: Node) -> tuple[str | None, str]:
+        """Schema and name out of a list of strings. A database part must be the connected one, or PostgreSQL refuses it."""
+        try:
+            words = [name["String"].get("sval", "") for name in names]
+        except KeyError:
+            words = []
+        if not 1 <= len(words) <= 3:
+            self.refuse("a name with an unknown form", body)
+            return None, ".".join(words)
+        if len(words) == 1:
+            return None, words[0]
+        self.check_schema(words[-2], body)
+        return words[-2], words[-1]
+
+    def call(self, names: list[Node], arguments: int, body: Node, *, trigger: bool = False, setting: str | None = None) -> None:
+        schema, name = self.qualified(names, body)
+        self._call(FunctionUse(schema, name, arguments, body.get("location", 0), trigger, setting))
+
+    def call_of_older_servers(self, name: str, since: int, body: Node) -> None:
+        """Words that are grammar to the parser and to servers since that version; an older one looks up a function."""
+        self._call(FunctionUse(None, name, -1, body.get("location", 0), grammar_since=since))
+
+    def _call(self, use: FunctionUse) -> None:
+        self.functions.setdefault((use.schema, use.name, use.arguments, use.trigger, use.setting, use.grammar_since), use)
+
+    def operator(self, schema: str | None, name: str, position: int) -> None:
+        key = (schema, name)
+        if key not in self.operators:
+            self.operators[key] = OperatorUse(schema, name, position)
+
+
+def steps(handlers: Mapping[str, Handler]) -> dict[str, _Step]:
+    """The dispatch: what is neither an expression nor has a handler is left out, and so refused."""
+    found: dict[str, _Step] = {name: (form.known, None, form) for name, form in EXPRESSIONS.items()}
+    for name, handler in handlers.items():
+        found[name] = (NODES[name].known, handler, NODES[name])
+    return found

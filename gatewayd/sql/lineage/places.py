@@ -1,0 +1,132 @@
+"""The places where marked columns may not stand: predicates, groups, orders, comparisons, expressions (contract 10).
+
+By construction a marked column is caught wherever it is named: expressions are searched whole, node types do not matter, and the
+few places that name columns without a reference (`*`, USING, names and numbers of outputs) are written out.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from gatewayd.sql.lineage.names import Item, Level, described, resolve, starred
+from gatewayd.sql.lineage.origins import Column, Entangled, Marks, Plain
+from gatewayd.sql.lineage.with_queries import Withs
+from gatewayd.sql.text.parse import Node
+
+Columns = tuple[Column, ...]
+
+NOT_NAMED: Final = "a masked column may be among what is read here"
+_REMEDY: Final = "under post-execution masking it can only be selected as a plain column: leave it out of {place}"
+_GROUPED: Final = ", and group by the primary key: then the other columns of its table may be selected as they are"
+
+
+class Places(ABC):
+    """Holds every place of a statement to its marks. Queries below a place are worked out by the class that knows queries."""
+
+    def __init__(self, marks: Marks) -> None:
+        self.marks = marks
+
+    @abstractmethod
+    def query(self, kind: str, body: Node, outer: Level | None, withs: Withs | None) -> Columns:
+        """The columns of a SELECT, or of the RETURNING of a change."""
+
+    def free(self, value: object, level: Level | None, withs: Withs | None, place: str) -> None:
+        """Raises Entangled when anything below `value` names a marked column, or a query below shows one."""
+        pending: list[object] = [value]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, list):
+                pending += reversed(part)
+                continue
+            if not isinstance(part, dict):
+                continue
+            for kind, body in part.items():
+                match kind:
+                    case "ColumnRef":
+                        self._reference(body, level, place)
+                    case "SubLink":
+                        pending.append(body.get("testexpr"))
+                        [(inner_kind, inner)] = body["subselect"].items()
+                        columns = self.query(inner_kind, inner, level, withs)
+                        if body.get("subLinkType") != "EXISTS_SUBLINK":
+                            self.compared(columns, place)
+                    case "SelectStmt" | "InsertStmt" | "UpdateStmt" | "DeleteStmt" | "MergeStmt":
+                        self.compared(self.query(kind, body, level, withs), place)
+                    case "RangeVar":
+                        raise Entangled(f"a relation in {place}: {NOT_NAMED}", body.get("location", -1))
+                    case "FuncCall" if self._counts(body, level):
+                        pending.append([body.get("agg_filter"), body.get("over")])
+                    case "NullTest" if self._keeps_null(body["arg"], level):
+                        pass
+                    case "MultiAssignRef" if body.get("colno", 1) != 1:
+                        pass  # the parser repeats the source for each column
+                    case _:
+                        pending.append(body)
+
+    def _reference(self, body: Node, level: Level | None, place: str) -> None:
+        fields, position = body["fields"], body.get("location", -1)
+        if "A_Star" in fields[-1]:
+            qualifier = [word["String"].get("sval", "") for word in fields[:-1]]
+            columns: Sequence[Column] = starred(qualifier, level or Level(None), position)
+        else:
+            columns = (resolve(fields, level, position),)
+        self.compared(columns, place, position)
+
+    def compared(self, columns: Iterable[Column], place: str, position: int = -1) -> None:
+        """Columns that are compared, computed with, or copied: none of them may be marked."""
+        for column in columns:
+            if column.source is not None:
+                also = _GROUPED if place == "GROUP BY" else ""
+                raise Entangled(f"{described(column)} is used in {place}; {_REMEDY.format(place=place)}{also}", position)
+
+    def named(self, names: Iterable[str], item: Item, place: str) -> None:
+        for name in names:
+            self.compared(item.find(name), place)
+
+    def _counts(self, body: Node, level: Level | None) -> bool:
+        """count(column) of a marked column whose NULLs are shown anyway."""
+        names = [name["String"].get("sval", "") for name in body["funcname"]]
+        if names not in (["count"], ["pg_catalog", "count"]) or self.marks.catalog.functions_by_name.get("count"):
+            return False
+        arguments = body.get("args", ())
+        plain = not body.get("agg_distinct") and "agg_order" not in body and not body.get("func_variadic")
+        return len(arguments) == 1 and plain and self._keeps_null(arguments[0], level)
+
+    def _keeps_null(self, node: Node, level: Level | None) -> bool:
+        body = node.get("ColumnRef")
+        if body is None or "A_Star" in body["fields"][-1]:
+            return False
+        source = resolve(body["fields"], level, body.get("location", -1)).source
+        return isinstance(source, Plain) and source.mark.keeps_null
+
+    def group(self, node: Node, columns: Columns, level: Level, withs: Withs | None) -> None:
+        """GROUP BY takes a bare name for an input column first, then for an output."""
+        if "GroupingSet" in node:
+            for inner in node["GroupingSet"].get("content", ()):
+                self.group(inner, columns, level, withs)
+            return
+        fields = node.get("ColumnRef", {}).get("fields", ())
+        if len(fields) == 1 and "String" in fields[0]:
+            name = fields[0]["String"].get("sval", "")
+            if any(part.find(name) for part in level.parts):
+                self.free(node, level, withs, "GROUP BY")
+                return
+        self.by_output(node, columns, level, withs, "GROUP BY")
+
+    def by_output(self, node: Node, columns: Columns, level: Level, withs: Withs | None, place: str) -> None:
+        """ORDER BY and the like take a bare name for an output column first, and a number for its place."""
+        [(kind, body)] = node.items()
+        if kind == "A_Const" and "ival" in body:
+            number = body["ival"].get("ival", 0)
+            if any(column.many for column in columns[:number]):
+                self.compared(columns, place)
+            self.compared(columns[number - 1 : number] if number > 0 else (), place, body.get("location", -1))
+            return
+        fields: Sequence[Node] = body["fields"] if kind == "ColumnRef" else ()
+        if len(fields) == 1 and "String" in fields[0]:
+            name = fields[0]["String"].get("sval", "")
+            hits = [column for column in columns if column.name == name and not column.many]
+            if hits:
+                self.compared(hits, place, body.get("location", -1))
+                return
+        self.free(node, level, withs, place)
