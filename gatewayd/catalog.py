@@ -1,4 +1,4 @@
-"""What a database contains, as an immutable snapshot (contract 12). Pure data and look-ups.
+"""What a database contains, as an immutable snapshot (decision 12). Pure data and look-ups.
 
 Names are as PostgreSQL stores them (folded, unquoted). Built-in objects of `pg_catalog` are not here, except its relations:
 `sql/builtins/lookup.py` speaks for built-in functions, operators and types. Temporary and TOAST relations are not here at all.

@@ -1,4 +1,4 @@
-"""The nursery tree, drawn once: what starts, in which order, and how it drains (design: Who owns what; Stop).
+"""The nursery tree, drawn once: what starts, in which order, and how it drains (docs/architecture.md).
 
     signals
       audit file and writer
@@ -42,7 +42,7 @@ Announce = Callable[[str], Awaitable[None]]
 
 
 async def serve(settings: Settings, *, on_ready: OnReady | None = None, hangup_stops: bool = False) -> int:
-    """Run until stopped by a signal or by the client of stdio; the exit code (contract 13).
+    """Run until stopped by a signal or by the client of stdio; the exit code (decision 13).
 
     `on_ready` is called once with the address that answers: `http://host:port/mcp`, or `stdio`. With `hangup_stops` SIGHUP is a
     signal to stop, else it reads the policy file again.

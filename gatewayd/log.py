@@ -1,4 +1,4 @@
-"""One JSON object a line on stderr (contract 13): `time`, `level`, `msg`, then fields.
+"""One JSON object a line on stderr (decision 13): `time`, `level`, `msg`, then fields.
 
 `msg` texts are the constants below: they are API, alerts match on them. A field never holds SQL, row values or secrets. A line
 that nobody takes is dropped and counted: a full pipe, as of an agent that never reads stderr, must not stop the gateway.

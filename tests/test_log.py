@@ -1,4 +1,4 @@
-"""Log lines on real descriptors: one JSON object each, whatever stands in a field, and never a wait (contract 13)."""
+"""Log lines on real descriptors: one JSON object each, whatever stands in a field, and never a wait (decision 13)."""
 
 import json
 import os

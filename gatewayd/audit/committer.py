@@ -1,4 +1,4 @@
-"""How rows come into the audit file: group commit, rising ids, recovery, checkpoints (contract 4).
+"""How rows come into the audit file: group commit, rising ids, recovery, checkpoints (decision 4).
 
 The file has one owner at a time, whoever holds `owner`. While nothing is synced, a commit is 100 µs of work in memory, less than
 handing it to a thread and back costs: the loop's thread makes it itself, with `commit_at_once`. Whatever may wait goes to the

@@ -1,4 +1,4 @@
-"""Audit events as values (spec: Audit payloads; contract 4). The store gives them ids; nothing here reads a clock."""
+"""Audit events as values (decision 4). The store gives them ids; nothing here reads a clock."""
 
 from typing import Final, Literal, NewType
 

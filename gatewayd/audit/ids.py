@@ -1,6 +1,6 @@
 """ULIDs: 48 bits of milliseconds and 80 bits of randomness as 26 characters that sort by time (github.com/ulid/spec).
 
-Owns the text form, fresh ids (query_id) and rising ids (event ids, contract 4). Clock and randomness are passed in; nothing
+Owns the text form, fresh ids (query_id) and rising ids (event ids, decision 4). Clock and randomness are passed in; nothing
 here reads either.
 """
 

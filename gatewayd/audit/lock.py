@@ -1,4 +1,4 @@
-"""Whose audit file it is: one gatewayd per file, readers welcome (contract 4, exit code 69).
+"""Whose audit file it is: one gatewayd per file, readers welcome (decision 4; exit code 69).
 
 The lock is flock(2) on `<file>.lock`. Not SQLite's exclusive locking mode, which would shut out readers; not a lock on the file
 itself, because closing any descriptor of it would drop SQLite's own POSIX locks in this process.

@@ -1,4 +1,4 @@
-"""Reading the audit file by pages, on a connection of its own that never writes (spec: GET /audit/since; contract 7).
+"""Reading the audit file by pages, on a connection of its own that never writes (decision 7).
 
 Ids rise in commit order, so "larger than the last id seen" misses no row and repeats none, whatever is written meanwhile. Each
 piece of a page is a short read of its own: a slow client holds no snapshot, and with it no write-ahead log, open.
@@ -22,7 +22,7 @@ _SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM audit_events WHERE id > ? OR
 
 
 class AuditRow(msgspec.Struct, frozen=True):
-    """One row as the specification shows it; `payload` is JSON text, embedded as it is."""
+    """One row as the audit shows it; `payload` is JSON text, embedded as it is."""
 
     id: str
     query_id: str

@@ -1,4 +1,4 @@
-"""An event as the columns of its row, cut to the limits of events.py (contract 4: cut, never refuse). Pure.
+"""An event as the columns of its row, cut to the limits of events.py (decision 4: cut, never refuse). Pure.
 
 The id is not here: the writer gives it when the row is about to be committed.
 """
@@ -26,7 +26,7 @@ COLUMNS: Final = (
 )
 
 Row = tuple[str, str, str, str | None, str | None, str | None, str | None, int, str, str, int]
-"""The columns after `id`, in the specification's order; the payload is JSON text."""
+"""The columns after `id`, in their order; the payload is JSON text."""
 
 _encode = msgspec.json.Encoder().encode
 

@@ -1,4 +1,4 @@
-"""The thread that does what may wait for a disk: commits that sync, checkpoints, deletion, recovery (contract 4).
+"""The thread that does what may wait for a disk: commits that sync, checkpoints, deletion, recovery (decision 4).
 
 `writer.py` is its Trio side. Calls come over a SimpleQueue, the work over deques; results go back once per batch.
 """

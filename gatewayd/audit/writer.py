@@ -1,4 +1,4 @@
-"""The audit service: callers hand events over and wait for the commit; only here an Allowed becomes a Permit (contract 4).
+"""The audit service: callers hand events over and wait for the commit; only here an Allowed becomes a Permit (decision 4).
 
 What may stand in the file for a query, whose caller may be cancelled at any await:
 

@@ -1,1 +1,1 @@
-"""The command line (contract 14): one file per command, imported only when that command runs."""
+"""The command line (decision 14): one file per command, imported only when that command runs."""

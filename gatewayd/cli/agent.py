@@ -1,4 +1,4 @@
-"""One tool call to a running gatewayd over HTTP, as an agent makes it (MCP, stateless era; mcp.md).
+"""One tool call to a running gatewayd over HTTP, as an agent makes it (MCP, stateless era; docs/mcp.md).
 
 One request and no session. Answers are what the tool said; what kept it from answering is Unanswered.
 """

@@ -1,4 +1,4 @@
-"""Live catalogs for a command: connect to each database in turn, read, and go (contract 12 and 14). Nothing is written there."""
+"""Live catalogs for a command: connect to each database in turn, read, and go (decisions 12 and 14). Nothing is written there."""
 
 import os
 import sys

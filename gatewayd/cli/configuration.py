@@ -1,4 +1,4 @@
-"""Settings for a command, or the end of the command with every problem on a line of its own (contract 1 and 13)."""
+"""Settings for a command, or the end of the command with every problem on a line of its own (decisions 1 and 13)."""
 
 import sys
 from collections.abc import Mapping

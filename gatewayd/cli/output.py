@@ -1,4 +1,4 @@
-"""How a command says what it found (contract 14): tables and colours for people, JSON lines for programs, nothing that could
+"""How a command says what it found (decision 14): tables and colours for people, JSON lines for programs, nothing that could
 drive a terminal. Findings go to stdout, remarks about them to stderr.
 
 rich is imported only where stdout is a terminal. It honours NO_COLOR by itself.

@@ -1,4 +1,4 @@
-"""The policy file of a command's argument, as values; or the end of the command with every problem (contract 2 and 14).
+"""The policy file of a command's argument, as values; or the end of the command with every problem (decisions 2 and 14).
 
 Looking at a policy takes no environment: what stands for a secret, a salt or an approval gate is the affair of `gatewayd check`.
 """

@@ -1,4 +1,4 @@
-"""A sign of life on stderr for what takes longer than a second, on terminals only (contract 14)."""
+"""A sign of life on stderr for what takes longer than a second, on terminals only (decision 14)."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,4 @@
-"""`gatewayd query`: one statement through the running gatewayd, as an agent would send it (contract 14)."""
+"""`gatewayd query`: one statement through the running gatewayd, as an agent would send it (decision 14)."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ Row = dict[str, msgspec.Raw]
 
 
 class _Failure(msgspec.Struct):
-    """A tool error in any of its shapes (contract 5)."""
+    """A tool error in any of its shapes (decision 5)."""
 
     allowed: bool
     reason: str | None = None

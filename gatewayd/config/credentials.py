@@ -1,4 +1,4 @@
-"""Secrets: the type that hides them, and where they are read (contract 1): credential file, NAME_FILE, NAME.
+"""Secrets: the type that hides them, and where they are read (decision 1): credential file, NAME_FILE, NAME.
 
 A secret never appears in a repr, a log, an error or argv. Problems name the variable or the file that was looked at.
 """

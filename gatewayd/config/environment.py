@@ -1,4 +1,4 @@
-"""One variable at a time: the kinds of values that the environment holds, each problem collected (contract 1).
+"""One variable at a time: the kinds of values that the environment holds, each problem collected (decision 1).
 
 Which variables there are is in `variables.py`; what they mean together is in `settings.py`.
 """

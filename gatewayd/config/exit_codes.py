@@ -1,4 +1,4 @@
-"""Exit codes (contract 13). sysexits.h gives 69 and 78 their meaning; the systemd unit does not restart on 78."""
+"""Exit codes (decision 13). sysexits.h gives 69 and 78 their meaning; the systemd unit does not restart on 78."""
 
 from typing import Final
 

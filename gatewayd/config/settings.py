@@ -1,4 +1,4 @@
-"""Environment and policy file to one frozen Settings, or every problem of both at once (contract 1).
+"""Environment and policy file to one frozen Settings, or every problem of both at once (decision 1).
 
 `serve`, `check` and `demo` share this path. Nothing here opens a socket or a database; files are read through `read_file` alone.
 """
@@ -212,7 +212,7 @@ class _Loader(Environment):
         return frozenset(cast(DenyRule, rule) for rule in rules)
 
     def telemetry(self) -> Telemetry:
-        """The specification's own rule: what is not recognised switches it off and is no problem."""
+        """What is not recognised switches it off and is no problem."""
         if self.environ.get("DO_NOT_TRACK", "").strip().lower() in ("1", "true"):
             return "off"
         value = (self.text("GATEWAY_TELEMETRY") or "").strip().lower()

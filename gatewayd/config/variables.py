@@ -100,5 +100,5 @@ VARIABLES: Final[tuple[Variable, ...]] = (
 DEFAULTS: Final = {variable.name: variable.default for variable in VARIABLES}
 NAMES: Final = frozenset(DEFAULTS)
 
-# Variables of the specification that configure the hosted control plane; gatewayd knows the names and reads none of them.
+# Variables of the control plane. gatewayd knows the names, so that they are no typing errors, and reads none of them.
 CONTROL_PLANE: Final = frozenset({"GATEWAY_SELF_HOST", "GATEWAY_ENGINE_BIN", "GATEWAY_MASK_SALT_MASTER"})

@@ -22,7 +22,7 @@ CLOSE_S: Final = 30.0
 
 
 async def check_masks(enforced: Iterable[tuple[Database, Policy]]) -> None:
-    """Hold the masks of each policy against the database's catalog (contract 10). Raises PolicyErrors.
+    """Hold the masks of each policy against the database's catalog (decision 10). Raises PolicyErrors.
 
     Waits a moment for catalogs that are not read yet. A database that does not answer is not checked here: its statements are
     refused until its catalog is read, and from then on while a mask does not fit.

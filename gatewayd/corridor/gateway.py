@@ -59,7 +59,7 @@ Observer = Callable[[Completed], None]
 
 
 class Database:
-    """One database as the pipeline uses it. A call takes `enforced` and `catalog` once, at its start (design: The corridor)."""
+    """One database as the pipeline uses it. A call takes `enforced` and `catalog` once, at its start (docs/architecture.md)."""
 
     def __init__(self, name: str, pool: Pool, refresher: CatalogRefresher, policy: Policy) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Steps one and two of the corridor, and what masks make of what is allowed (spec: What the service does; contract 3 and 10).
+"""Steps one and two of the corridor, and what masks make of what is allowed (decisions 3 and 10).
 
 Whoever asks what becomes of a text asks here: the pipeline before it runs one, dry-run instead of running it. So both are told
 the same, also while the catalog is not read yet.
@@ -26,7 +26,7 @@ MASKING: Final = "column_masking"
 
 
 class Deciding:
-    """Decides by the policy and the catalog of one moment, its start (design: The corridor).
+    """Decides by the policy and the catalog of one moment, its start (docs/architecture.md).
 
     The catalog is waited for once at most, however many texts are decided; `catalog` is the new one from then on.
     """
@@ -55,7 +55,7 @@ class Deciding:
         return known
 
     async def decide(self, known: Known) -> Decision:
-        """The decision, from memory when nothing changed since. Any exception inside it denies (contract 3)."""
+        """The decision, from memory when nothing changed since. Any exception inside it denies (decision 3)."""
         decision = known.decision(self.enforced.revision, self.catalog.revision)
         if decision is not None:
             return decision

@@ -1,4 +1,4 @@
-"""One statement from arrival to answer, the five steps in their order (spec: What the service does; design: The corridor).
+"""One statement from arrival to answer, the five steps in their order (docs/architecture.md).
 
 parse → decide → audit → execute → audit; the first two are in `deciding.py`, with what masks make of the statement. Every tool
 that reaches a database comes through `run()`. Which rows a cancelled call leaves is told in `audit/writer.py`; an allowed one
@@ -56,7 +56,7 @@ async def run(
 
 
 class _Call:
-    """One walk through the corridor. Policy and catalog are taken once, by `deciding` (design: The corridor)."""
+    """One walk through the corridor. Policy and catalog are taken once, by `deciding` (docs/architecture.md)."""
 
     def __init__(self, gateway: Gateway, tool: ToolName, sql: str, query: Query, deciding: Deciding) -> None:
         self.began = perf_counter()
@@ -154,7 +154,7 @@ class _Call:
         return Answered(result, audit_id)
 
     async def _close(self, permit: Permit, began: float, result: Result | None, failure: ExecutionFailed | None) -> None:
-        """The closing row. When it cannot be written the answer is given all the same: the statement did run (contract 4)."""
+        """The closing row. When it cannot be written the answer is given all the same: the statement did run (decision 4)."""
         statement = permit.allowed.statement
         now = perf_counter()
         exec_ms = round((now - began) * 1000)

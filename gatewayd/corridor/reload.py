@@ -1,4 +1,4 @@
-"""Reload: one policy text in, either everything of it in force or nothing (contract 4, 7; traps 7 and 8).
+"""Reload: one policy text in, either everything of it in force or nothing (decisions 4 and 7; traps 7 and 8).
 
 Built and checked first, audited second, swapped last, without an await in between; one reload at a time. Used by
 POST /admin/policy and by SIGHUP.

@@ -1,4 +1,4 @@
-"""Large texts are looked at in one worker thread, a caller's turn after the other's (contract 3.1).
+"""Large texts are looked at in one worker thread, a caller's turn after the other's (decision 3.1).
 
 One, because Python runs one thread at a time: a second would make nothing faster, and the loop would wait for each of them.
 """

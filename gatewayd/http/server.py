@@ -1,4 +1,4 @@
-"""The HTTP server: listener, connection cap, the fence around each connection, and the order of stopping (mcp.md, hypercorn).
+"""The HTTP server: listeners, connection cap, a fence around each connection, order of stopping (docs/mcp.md, The HTTP server).
 
 What one connection does is in `connection.py`. The listener closes first; then connections without a request end, the others
 get the grace time, and what is left is cancelled.
@@ -160,7 +160,7 @@ def connections_that_fit(wanted: int) -> int:
 
 
 async def open_listeners(host: str, port: int) -> list[trio.SocketListener]:
-    """Every address of `host` on one port; `::` takes IPv4 too (spec, GATEWAY_HOST). Port 0 is the kernel's choice."""
+    """Every address of `host` on one port; `::` takes IPv4 too. Port 0 is the kernel's choice."""
     if host == "::":
         sock = trio.socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
         try:

@@ -1,4 +1,4 @@
-"""What masks make of one allowed statement (contract 10). Pure; the pipeline acts on the answer, and keeps it."""
+"""What masks make of one allowed statement (decision 10). Pure; the pipeline acts on the answer, and keeps it."""
 
 from typing import Final, Literal
 

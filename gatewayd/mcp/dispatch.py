@@ -1,4 +1,4 @@
-"""The tools and their calls, shared by HTTP and stdio and by both protocol eras (contract 5, mcp.md).
+"""The tools and their calls, shared by HTTP and stdio and by both protocol eras (decision 5, docs/mcp.md).
 
 Owns the table of tools, the limit on calls in flight and the note of each new client. What the eras add around a result is in
 `handshake.py` and `stateless.py`; what a tool does is in `tools/`.

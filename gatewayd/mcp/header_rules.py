@@ -1,6 +1,6 @@
-"""Rules of the HTTP headers on /mcp (mcp.md, HTTP and Stateless era): which are read, who may ask, what must mirror the body.
+"""Rules of the headers on /mcp: which are read, who may ask, what must mirror the body (docs/mcp.md, HTTP and Stateless era).
 
-Pure. What they mean for a request is decided in `asked.py` and `stateless.py`.
+Pure. What they mean for a request is decided in `request_head.py` and `stateless.py`.
 """
 
 import base64
@@ -67,7 +67,7 @@ def is_json(content_type: bytes) -> bool:
 
 
 def token_id(found: Found, repeated: frozenset[bytes]) -> str | None:
-    """`X-Gateway-Token-Id` when it is one ULID, else None: a malformed one is recorded as missing (spec, Authentication 4)."""
+    """`X-Gateway-Token-Id` when it is one ULID, else None: a malformed one is recorded as missing (docs/http-api.md)."""
     value = found.get(b"x-gateway-token-id", b"")
     if b"x-gateway-token-id" in repeated or not _ULID.fullmatch(value):
         return None
@@ -124,7 +124,7 @@ class Callers:
 
 
 def default_hosts(bound: str) -> Sequence[str] | None:
-    """GATEWAY_ALLOWED_HOSTS when unset: loopback names when bound to loopback, else any (contract 1)."""
+    """GATEWAY_ALLOWED_HOSTS when unset: loopback names when bound to loopback, else any (decision 1)."""
     loopback = bound in _LOOPBACK_HOSTS or bound.startswith("127.")
     return ("localhost", "127.0.0.1", "[::1]", bound) if loopback else None
 

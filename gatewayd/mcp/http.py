@@ -1,4 +1,4 @@
-"""Streamable HTTP at /mcp as a handler of exchanges (mcp.md, HTTP; spec, POST /mcp). Both eras on one path.
+"""Streamable HTTP at /mcp as a handler of exchanges (docs/mcp.md, HTTP). Both eras on one path.
 
 Answers are plain JSON; a POST turns into an event stream only if progress is sent before the result. Connections, their
 deadlines and their crashes are the fence's, `http/server.py`; here a request is already parsed HTTP. What its head alone
@@ -171,7 +171,7 @@ class McpHttp:
             await reply.empty(202)
 
     async def _initialize(self, request: Request, session: Session | None, asked: RequestHead, reply: Reply) -> None:
-        if session is not None:  # who calls was settled by the first one (contract 15.22)
+        if session is not None:  # who calls was settled by the first one (trap 22)
             body = handshake.welcome(self._dispatch, request.id, session.version)
             await reply.answer(body, 200, (b"mcp-session-id", session.id.encode()))
             return

@@ -1,4 +1,4 @@
-"""One HTTP request's body in and answer out (mcp.md, HTTP; contract 7 for the limits).
+"""One HTTP request's body in and answer out (docs/mcp.md, HTTP; decision 7).
 
 A reply is JSON until a message has to go ahead of it; then it becomes an event stream and the answer is its last event.
 """

@@ -1,4 +1,4 @@
-"""MCP over stdin and stdout: one JSON object a line (mcp.md, stdio). Both eras, by each message's `_meta`.
+"""MCP over stdin and stdout: one JSON object a line (docs/mcp.md, stdio). Both eras, by each message's `_meta`.
 
 Nothing but protocol reaches stdout: the streams move to private descriptors, and what libraries or children print to descriptor
 1 goes to stderr. Imports no HTTP: start-up time is the point of this transport.
@@ -172,7 +172,7 @@ class Conversation:
         if stateless.is_stateless(request, request.params):
             return await self._answer_stateless(request)
         if request.method == "initialize":
-            if self._is_initialized:  # who calls was settled by the first one (contract 15.22)
+            if self._is_initialized:  # who calls was settled by the first one (trap 22)
                 return handshake.welcome(self._dispatch, request.id, self._peer.version)
             opened = handshake.initialize(self._dispatch, request, None)
             if isinstance(opened, ProtocolError):

@@ -1,4 +1,4 @@
-"""One JSON POST to an address of the operator, for the deny webhook and telemetry (contract 8, 9).
+"""One JSON POST to an address of the operator, for the deny webhook and telemetry (decisions 8, 9).
 
 httpx is imported when the first poster is made: who configures neither pays nothing for it. The address never reaches a log, for
 its path and query may hold a key.

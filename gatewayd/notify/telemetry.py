@@ -1,4 +1,4 @@
-"""Anonymous usage telemetry: what is counted, and when it is sent (spec: Telemetry; contract 9).
+"""Anonymous usage telemetry: what is counted, and when it is sent (decision 9).
 
 The payload is the closed type in `usage.py`: it has no place for SQL, names, hosts or values. Whether telemetry is on at all is
 the settings' matter.

@@ -1,4 +1,4 @@
-"""What telemetry may say: a closed payload type, and the counting of calls into it (contract 9). Pure.
+"""What telemetry may say: a closed payload type, and the counting of calls into it (decision 9). Pure.
 
 Every text in it is a word of the lists below or of this program; a word from outside that is not on its list is counted as other.
 """
@@ -19,7 +19,7 @@ StatementWord = Literal[
 ]  # fmt: skip
 _STATEMENT_WORDS: Final = frozenset(get_args(StatementWord))
 
-# PostgreSQL's Appendix A, and column_masking (contract 4)
+# PostgreSQL's Appendix A, and column_masking (decision 4)
 SQLSTATE_CLASSES: Final = (
     "00", "01", "02", "03", "08", "09", "0A", "0B", "0F", "0L", "0P", "0Z", "10", "20", "21", "22", "23", "24", "25", "26", "27",
     "28", "2B", "2D", "2F", "34", "38", "39", "3B", "3D", "3F", "40", "42", "44", "53", "54", "55", "57", "58", "72", "F0", "HV",

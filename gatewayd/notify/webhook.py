@@ -1,4 +1,4 @@
-"""The deny webhook: one POST per denial, sent and forgotten, never in the way of a call (spec: Deny webhook; contract 8)."""
+"""The deny webhook: one POST per denial, sent and forgotten, never in the way of a call (decision 8)."""
 
 import time
 from collections.abc import Callable, Collection

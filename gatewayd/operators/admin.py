@@ -1,4 +1,4 @@
-"""POST /admin/policy and POST /admin/dry-run (spec; contract 7)."""
+"""POST /admin/policy and POST /admin/dry-run (decision 7)."""
 
 from datetime import UTC, datetime
 

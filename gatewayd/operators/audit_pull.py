@@ -1,4 +1,4 @@
-"""GET /audit/since/<cursor> and DELETE /audit/before/<cursor>: pull, make durable, then delete (spec; contract 7)."""
+"""GET /audit/since/<cursor> and DELETE /audit/before/<cursor>: pull, make durable, then delete (decision 7)."""
 
 import sqlite3
 from typing import Final

@@ -1,4 +1,4 @@
-"""Who may use the operators' routes, and how much they may send (spec: Authentication; contract 7).
+"""Who may use the operators' routes, and how much they may send (decision 7).
 
 With no INDEXER_TOKEN the routes are not registered at all (`is_enabled`), so they answer exactly like an unknown path. With one,
 every request to a route must carry it; a method that no route of the path takes is the router's matter (405 with Allow).

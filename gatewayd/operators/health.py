@@ -1,4 +1,4 @@
-"""GET /health: liveness, without authentication (spec, HTTP routes)."""
+"""GET /health: liveness, without authentication (docs/http-api.md)."""
 
 from quart import Blueprint, Response
 

@@ -1,4 +1,4 @@
-"""GET /metrics in Prometheus' text format (contract 7). Names are `gatewayd_*`, labels come from closed sets only.
+"""GET /metrics in Prometheus' text format (decision 7). Names are `gatewayd_*`, labels come from closed sets only.
 
 What happens per call is counted by `observe`; what is a state is read when somebody asks. Every series of a database is there,
 at 0, before its first call, so that a rate over it has a beginning.

@@ -1,4 +1,4 @@
-"""Old policy, new policy: what a reload makes of them and what its audit rows say (contract 4, 7). Values in, values out.
+"""Old policy, new policy: what a reload makes of them and what its audit rows say (decisions 4, 7). Values in, values out.
 
 A reload is: load the body, `replace(current, body)`, commit one POLICY_RELOADED row per `DatabaseChange`, swap the reference.
 """

@@ -1,4 +1,4 @@
-"""Pool: at most ten sessions with one database, handed out in turns (contract 11): a caller's own calls in the order of asking,
+"""Pool: at most ten sessions with one database, handed out in turns (decision 11): a caller's own calls in the order of asking,
 and among callers as `turns.py` says, so that one with many slow statements leaves sessions for the others.
 
 Sessions are opened when needed and looked at before each use; a dead one is replaced there and then. Nothing runs in the

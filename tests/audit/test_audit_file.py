@@ -15,7 +15,7 @@ from gatewayd.audit.writer import AuditFileLocked, open_audit
 from tests.audit.audit_calls import Calls, FileView
 
 
-async def test_schema_is_the_specifications_table_with_its_four_indexes(path: str, view: FileView) -> None:
+async def test_schema_is_one_table_of_events_with_four_indexes(path: str, view: FileView) -> None:
     async with open_audit(path):
         columns = [name for _, name, *_ in view.run(path, "PRAGMA table_info(audit_events)")]
         indexed = {

@@ -1,4 +1,4 @@
-"""Reading by pages while others write and delete: nothing is missed, nothing comes twice (contract 7)."""
+"""Reading by pages while others write and delete: nothing is missed, nothing comes twice (decision 7)."""
 
 import os
 import tracemalloc

@@ -21,7 +21,7 @@ def columns_of(payload: Payload, agent: Agent = NOBODY, intent: str | None = Non
     return {**columns, "payload": msgspec.json.decode(row[9])}
 
 
-def test_columns_stand_in_the_specifications_order_and_payload_is_json() -> None:
+def test_columns_keep_their_order_and_payload_is_json() -> None:
     columns = columns_of(Attempted("SELECT 1", "0123456789abcdef"), Agent("claude", "1.2", "01ARYZ6S41TSV4RRFFQ69G5FAV"), "look")
     assert columns == {
         "query_id": "Q",

@@ -1,4 +1,4 @@
-"""Time and memory of reading a large catalog (contract 12: 10 000 tables, 200 000 columns: at most 2 s and 150 MB).
+"""Time and memory of reading a large catalog (decision 12: 10 000 tables, 200 000 columns: at most 2 s and 150 MB).
 
     .venv/bin/python tests/bench/bench_catalog.py [TABLES [COLUMNS_EACH]]
 

@@ -1,4 +1,4 @@
-"""A dry run says what a call would be told, whatever gatewayd knows of the database by then (spec: POST /admin/dry-run)."""
+"""A dry run says what a call would be told, whatever gatewayd knows of the database by then (docs/http-api.md)."""
 
 import time
 from collections.abc import Iterator

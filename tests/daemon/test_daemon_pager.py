@@ -1,4 +1,4 @@
-"""The audit pulled over HTTP while agents write and somebody deletes: nothing missed, nothing twice, in order (contract 4, 7)."""
+"""The audit pulled over HTTP while agents write and an operator deletes: no row missing or twice, in order (decisions 4, 7)."""
 
 from pathlib import Path
 from typing import Any

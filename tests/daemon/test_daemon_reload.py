@@ -1,4 +1,4 @@
-"""Policy replaced while gatewayd runs: all of it or nothing, audited first, calls in flight unharmed (contract 4, 7)."""
+"""Policy replaced while gatewayd runs: all of it or nothing, audited first, calls in flight unharmed (decisions 4, 7)."""
 
 import contextlib
 import json

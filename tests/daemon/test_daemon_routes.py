@@ -1,4 +1,4 @@
-"""Every operators' route of a real gatewayd: statuses, headers, bodies, refusals (spec: HTTP routes; contract 7)."""
+"""Every operators' route of a real gatewayd: statuses, headers, bodies, refusals (docs/http-api.md)."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""stdio carries protocol and nothing else, whatever a library, a child or a careless print writes to stdout (mcp.md, stdio)."""
+"""stdout carries protocol and nothing else, whatever a library, a child or a stray print writes (docs/mcp.md, stdio)."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Telemetry of a running gatewayd: canaries in all that it is given, and none in anything it sends (contract 9)."""
+"""Telemetry of a running gatewayd: canaries in all that it is given, and none in anything it sends (decision 9)."""
 
 import json
 from pathlib import Path

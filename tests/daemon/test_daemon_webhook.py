@@ -1,4 +1,4 @@
-"""The deny webhook of a running gatewayd before receivers that misbehave: no call is held up, nothing grows (contract 8)."""
+"""The deny webhook of a running gatewayd before receivers that misbehave: no call is held up, nothing grows (decision 8)."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

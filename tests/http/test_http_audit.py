@@ -1,4 +1,4 @@
-"""GET /audit/since and DELETE /audit/before on a real socket: statuses, headers, pages, the guard (spec; contract 7)."""
+"""GET /audit/since and DELETE /audit/before on a real socket: statuses, headers, pages, the guard (decision 7)."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager

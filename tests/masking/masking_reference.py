@@ -1,4 +1,4 @@
-"""Each mask by the words of the contract: one JSON value as `row_to_json` writes it in, the masked JSON value out. Slow and plain:
+"""Each mask by the words of docs/policy.md: one JSON value as `row_to_json` writes it in, the masked JSON value out. Slow and plain:
 what the masks in SQL and those in Python are held to."""
 
 import hmac

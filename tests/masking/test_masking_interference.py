@@ -1,4 +1,4 @@
-"""Non-interference by machine (contract 3.10, 10): two databases that differ in the raw values of masked columns alone answer every
+"""Non-interference by machine (decisions 3.10, 10): two databases that differ in the raw values of masked columns alone answer every
 statement with the same bytes: rows, their order and number, errors, refusals.
 
 `GATEWAYD_INTERFERENCE=100000` runs that many statements, `GATEWAYD_INTERFERENCE_SEED` starts elsewhere.

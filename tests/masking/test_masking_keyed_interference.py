@@ -1,4 +1,4 @@
-"""Raw values under consistent-hash and pseudonymize influence answers through their transform and in no other way (contract 10).
+"""Raw values under consistent-hash and pseudonymize influence answers through their transform and in no other way (decision 10).
 
 By machine, in both paths: a statement over the masked shop answers what it answers, without masks, over a shop that stores the
 transformed values. Counts and seeds as in `test_masking_interference.py`.

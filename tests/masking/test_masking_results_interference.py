@@ -1,4 +1,4 @@
-"""Non-interference of post_exec by machine (contract 10), as `test_masking_interference.py` has it of source_rewrite.
+"""Non-interference of post_exec by machine (decision 10), as `test_masking_interference.py` has it of source_rewrite.
 
 Most of these statements use masked columns for more than showing them, and are refused; in exchange nothing is rewritten, so the
 raw values do come to the gateway. The second supply shows plainly what it reads, so most of it is answered.

@@ -1,4 +1,4 @@
-"""source_rewrite at every place where a masked relation can be read, on a real server (contract 10)."""
+"""source_rewrite at every place where a masked relation can be read, on a real server (decision 10)."""
 
 from collections.abc import AsyncIterator
 

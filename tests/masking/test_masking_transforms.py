@@ -1,5 +1,5 @@
-"""The masks in SQL, on a real server, and the keyed ones in Python give the bytes that the contract says, for every value of every
-type they fit (contract 10)."""
+"""The masks in SQL, on a real server, and the keyed ones in Python give the bytes that docs/policy.md says, for every value of every
+type they fit (decision 10)."""
 
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -70,7 +70,7 @@ def python(mask: Keyed, text: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(("kind", "type_", "mask"), CASES)
-async def test_sql_and_python_mask_as_the_contract_says(pool: Pool, kind: Family, type_: str, mask: Mask) -> None:
+async def test_sql_and_python_mask_as_the_policy_page_says(pool: Pool, kind: Family, type_: str, mask: Mask) -> None:
     pairs = await asked(pool, type_, kind, mask, [*LITERALS[kind, type_], None])
     hold(mask, kind, pairs)
     assert pairs[-1] == Pair(b"null", None, b"null")

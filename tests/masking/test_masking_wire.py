@@ -1,4 +1,4 @@
-"""What goes between gatewayd and PostgreSQL under masks: values stay on the one side, the salt on the other (contract 10)."""
+"""What goes between gatewayd and PostgreSQL under masks: values stay on the one side, the salt on the other (decision 10)."""
 
 import re
 

@@ -108,7 +108,7 @@ async def test_client_gone_is_cancelled_in_the_stateless_era(client: Client, lea
 
 
 async def test_client_gone_is_not_cancelled_in_the_handshake_era(client: Client) -> None:
-    """Contract 5: only the stateless era takes leaving for cancelling."""
+    """Decision 5: only the stateless era takes leaving for cancelling."""
     await client.initialize()
     stream = await trio.open_tcp_stream("127.0.0.1", client.rig.port)
     await stream.send_all(raw_call(client, "wait", stateless=False))

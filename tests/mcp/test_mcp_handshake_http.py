@@ -1,4 +1,4 @@
-"""The handshake era over HTTP, rule by rule (mcp.md, HTTP and Handshake era)."""
+"""The handshake era over HTTP, rule by rule (docs/mcp.md, HTTP and Handshake era)."""
 
 import json
 from collections.abc import AsyncIterator
@@ -82,7 +82,7 @@ async def test_get_and_delete_need_a_session(client: Client, method: str) -> Non
 
 
 async def test_who_calls_is_settled_at_initialize(client: Client) -> None:
-    """Contract 15.22 and 15.6: later changes are ignored, long names are cut."""
+    """Traps 22 and 6: later changes are ignored, long names are cut."""
     await client.initialize({"x-gateway-token-id": ULID}, clientInfo={"name": "n" * 500, "version": "v" * 500, "title": "t"})
     first = client.session
     await client.initialize({"x-gateway-token-id": ULID[::-1]}, clientInfo={"name": "other", "version": "2"})

@@ -1,4 +1,4 @@
-"""Any bytes are a message or a protocol error; what goes out is what the specification's models accept."""
+"""Any bytes are a message or a protocol error; what goes out is what the official SDK's models accept."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The stateless era over HTTP, rule by rule (mcp.md, Stateless era)."""
+"""The stateless era over HTTP, rule by rule (docs/mcp.md, Stateless era)."""
 
 import base64
 from typing import Any

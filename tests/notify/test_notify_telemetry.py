@@ -1,4 +1,4 @@
-"""Telemetry: what it may say, where it goes, and that nothing of the users' gets in (contract 9)."""
+"""Telemetry: what it may say, where it goes, and that nothing of the users' gets in (decision 9)."""
 
 from pathlib import Path
 from typing import Literal

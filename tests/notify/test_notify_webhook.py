@@ -1,4 +1,4 @@
-"""The deny webhook against receivers that work, and ones that are down, slow, redirecting, failing or deaf (contract 8)."""
+"""The deny webhook against receivers that work, and ones that are down, slow, redirecting, failing or deaf (decision 8)."""
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The level of a relation by the names in the policy (contract 2)."""
+"""The level of a relation by the names in the policy (decision 2)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""decide() on hand-made facts: the order of the rules, names, guardrails, approvals, reasons (contract 3)."""
+"""decide() on hand-made facts: the order of the rules, names, guardrails, approvals, reasons (decision 3)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""decide() over the catalog of a real database: what names alone hide, and what honest work needs (contract 3.4, 3.5)."""
+"""decide() over the catalog of a real database: what names alone hide, and what honest work needs (decisions 3.4, 3.5)."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol

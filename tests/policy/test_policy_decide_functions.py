@@ -1,4 +1,4 @@
-"""Which user-defined functions, operators and types may run, by what they are (contract 3.5). Hand-made facts."""
+"""Which user-defined functions, operators and types may run, by what they are (decision 3.5). Hand-made facts."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 """What honest statements need, and the edge right beside it: settings by name, reviewed extension functions, EXISTS over the
-system catalogs, and casts to json that every answer would run (contract 3.2, 3.5)."""
+system catalogs, and casts to json that every answer would run (decisions 3.2, 3.5)."""
 
 from typing import Protocol
 

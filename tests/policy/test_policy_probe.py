@@ -1,4 +1,4 @@
-"""Dry-run: which requests are taken, and what their verdicts say (spec: POST /admin/dry-run, contract 7)."""
+"""Dry-run: which requests are taken, and what their verdicts say (decision 7)."""
 
 from typing import Any
 

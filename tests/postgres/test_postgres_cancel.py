@@ -1,4 +1,4 @@
-"""A cancelled call stops PostgreSQL's work on it before trio.Cancelled leaves, at whatever moment it comes (contract 11)."""
+"""A cancelled call stops PostgreSQL's work on it before trio.Cancelled leaves, at whatever moment it comes (decision 11)."""
 
 import os
 import signal

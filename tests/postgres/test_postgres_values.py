@@ -1,4 +1,4 @@
-"""Every type in one table: the answer is the server's own row_to_json text, byte for byte, and valid JSON (contract 6)."""
+"""Every type in one table: the answer is the server's own row_to_json text, byte for byte, and valid JSON (decision 6)."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ async def test_every_type_is_exactly_as_the_server_says(start_postgres: Any, ver
     server = start_postgres(version=version)
     dsn = server.create_database(TYPES)
     columns = ", ".join(f'{expression} AS "{name}"' for name, expression in VALUES.items())
-    # psql speaks to the server without the gateway; only the settings of contract 6 are the same.
+    # psql speaks to the server without the gateway; only the settings of decision 6 are the same.
     settings = "SET TimeZone = 'UTC'; SET IntervalStyle = 'iso_8601'; SET DateStyle = 'ISO'; SET bytea_output = 'hex';"
     expected = server.execute(f"{settings} SELECT row_to_json(q)::text FROM (SELECT {columns}) AS q", dsn)
     async with asking(dsn) as ask:

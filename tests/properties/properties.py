@@ -1,4 +1,4 @@
-"""The properties of one statement, and of a batch of them, on a pair of databases (contract 3.10)."""
+"""The properties of one statement, and of a batch of them, on a pair of databases (decision 3.10)."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Generated statements on two real databases that differ only in what the policies hide (contract 3.10). The long run: run.py."""
+"""Generated statements on two real databases that differ only in what the policies hide (decision 3.10). The long run: run.py."""
 
 from random import Random
 

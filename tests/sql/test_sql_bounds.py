@@ -1,4 +1,4 @@
-"""Hostile and huge texts: a decision without an exception, and without a stall (contract 3.1). Bounds, not timings: what is
+"""Hostile and huge texts: a decision without an exception, and without a stall (decision 3.1). Bounds, not timings: what is
 bounded before it can hurt is named by its reason."""
 
 import pytest

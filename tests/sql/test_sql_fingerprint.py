@@ -1,4 +1,4 @@
-"""sql_fingerprint (contract 3.9): which texts are one intent."""
+"""sql_fingerprint (decision 3.9): which texts are one intent."""
 
 import re
 

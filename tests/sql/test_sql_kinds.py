@@ -1,4 +1,4 @@
-"""Statement kinds, their category, how the shell runs them, and the guardrail sites (contract 3.2, 3.6, 3.7)."""
+"""Statement kinds, their category, how the shell runs them, and the guardrail sites (decisions 3.2, 3.6, 3.7)."""
 
 import pytest
 

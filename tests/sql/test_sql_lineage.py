@@ -1,4 +1,4 @@
-"""Lineage: where a marked column shows plainly, and every place where it may not stand (contract 10)."""
+"""Lineage: where a marked column shows plainly, and every place where it may not stand (decision 10)."""
 
 import pytest
 

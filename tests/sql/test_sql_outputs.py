@@ -1,4 +1,4 @@
-"""Names of result columns: what PostgreSQL calls them, asked from PostgreSQL itself (contract 6)."""
+"""Names of result columns: what PostgreSQL calls them, asked from PostgreSQL itself (decision 6)."""
 
 from typing import Any
 

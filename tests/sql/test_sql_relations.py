@@ -1,4 +1,4 @@
-"""Every position that may name a relation, and whether it reads or writes there (contract 3.2, 3.3)."""
+"""Every position that may name a relation, and whether it reads or writes there (decisions 3.2, 3.3)."""
 
 import pytest
 

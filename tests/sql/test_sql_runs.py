@@ -1,4 +1,4 @@
-"""What PostgreSQL would run: calls, operators, types, and selections that may be calls (contract 3.5)."""
+"""What PostgreSQL would run: calls, operators, types, and selections that may be calls (decision 3.5)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which names are CTEs and which are tables, exactly as PostgreSQL decides (contract 3.3, traps 15.1, 15.2, 15.16)."""
+"""Which names are CTEs and which are tables, exactly as PostgreSQL decides (decision 3.3; traps 1, 2 and 16)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The alert rules speak gatewayd's own words: every msg is one of log.py, every state has its recovery line (contract 13)."""
+"""The alert rules speak gatewayd's own words: every msg is one of log.py, every state has its recovery line (decision 13)."""
 
 import ast
 import json
@@ -62,7 +62,7 @@ def test_every_message_logged_as_an_error_or_warning_is_a_state_or_an_event() ->
     assert bad | {log.LOG_LINES_DROPPED} == STATES.keys() | EVENTS | HARMLESS
 
 
-def test_the_messages_of_the_specification_that_apply_here_are_spelt_so() -> None:
+def test_messages_that_alert_rules_rely_on_keep_their_spelling() -> None:
     assert {
         "audit write after execution failed",
         "database unreachable",

@@ -1,4 +1,4 @@
-"""`gatewayd audit`: reads the audit file beside the running gatewayd, never writes it (contract 14)."""
+"""`gatewayd audit`: reads the audit file beside the running gatewayd, never writes it (decision 14)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Audit rows for people: one line an event, with the words of its payload that matter (contract 14)."""
+"""Audit rows for people: one line an event, with the words of its payload that matter (decision 14)."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Finding rows in the audit file beside the gatewayd that writes it: read-only, in short reads, streaming (contract 7 and 14).
+"""Finding rows in the audit file beside the gatewayd that writes it: read-only, in short reads, streaming (decisions 7 and 14).
 
 Ids rise in commit order and carry the time, so a place in the file is an id and a moment is the smallest id of its millisecond.
 """

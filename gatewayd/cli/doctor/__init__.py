@@ -1,4 +1,4 @@
-"""`gatewayd doctor`: everything a gatewayd depends on, in the order in which it needs it (contract 14)."""
+"""`gatewayd doctor`: everything a gatewayd depends on, in the order in which it needs it (decision 14)."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Whether PostgreSQL writes the keys of masks into its own log: under source_rewrite they are bind parameters (contract 10)."""
+"""Whether PostgreSQL writes the keys of masks into its own log: under source_rewrite they are bind parameters (decision 10)."""
 
 from typing import Final
 

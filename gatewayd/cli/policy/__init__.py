@@ -1,4 +1,4 @@
-"""`gatewayd policy`: everything about a policy that can be done without serving it (contract 14)."""
+"""`gatewayd policy`: everything about a policy that can be done without serving it (decision 14)."""
 
 from typing import Final
 

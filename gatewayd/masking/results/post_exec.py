@@ -1,4 +1,4 @@
-"""post_exec: what becomes of a statement's output columns, and keyed masks put into rows that have come (contract 10). Pure.
+"""post_exec: what becomes of a statement's output columns, and keyed masks put into rows that have come (decision 10). Pure.
 
 The statement runs as it was written, and the query that the gateway puts around it shows its columns under their masks. A mask
 without a key is the server's work there: what nobody may see does not leave the database. A mask with a key is put on here, so

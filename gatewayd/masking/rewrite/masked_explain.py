@@ -1,4 +1,4 @@
-"""EXPLAIN over masked relations: the original statement's plan, without what tells of masked values (contract 10). Pure.
+"""EXPLAIN over masked relations: the original statement's plan, without what tells of masked values (decision 10). Pure.
 
 Row estimates and widths come from statistics of the values themselves (a common value is estimated exactly), so they are left out
 by `COSTS OFF`. The shape of a plan follows the estimates, so a statement that uses a masked column for anything but showing it is

@@ -1,4 +1,4 @@
-"""source_rewrite: each read of a masked relation becomes a subquery that gives masked values (contract 10). Pure.
+"""source_rewrite: each read of a masked relation becomes a subquery that gives masked values (decision 10). Pure.
 
 The agent's text stays as it was but for the places replaced, which are found among the scanner's tokens. The new text is parsed
 again, and its tree must be the old one with exactly the expected subqueries in it; else nothing runs.

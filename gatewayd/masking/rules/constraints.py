@@ -1,4 +1,4 @@
-"""Writes whose success would tell of masked values: keys and checks are answered from the raw ones (contract 10; trap 13). Pure.
+"""Writes whose success would tell of masked values: keys and checks are answered from the raw ones (decision 10; trap 13). Pure.
 
 `INSERT INTO users (email) VALUES ('a@b.c')` fails exactly when that address is there, as ON CONFLICT (email) would tell. So a
 write does not run where a constraint that it sets off looks at a masked value which the statement itself does not supply.

@@ -1,4 +1,4 @@
-"""What kind of values a column holds, as far as masks ask, and which mask fits which kind (contract 10). Pure."""
+"""What kind of values a column holds, as far as masks ask, and which mask fits which kind (decision 10). Pure."""
 
 from typing import Final, Literal
 

@@ -1,4 +1,4 @@
-"""A policy's masks as the marks that lineage follows, and what follows from a marked output column (contract 10). Pure."""
+"""A policy's masks as the marks that lineage follows, and what follows from a marked output column (decision 10). Pure."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which columns of a view are masked because its query shows masked columns (contract 10; trap 15). Pure.
+"""Which columns of a view are masked because its query shows masked columns (decision 10; trap 15). Pure.
 
 A view is read under its owner's rights, so its query is not rewritten: the masks are put over its columns. That is safe only
 where each masked column is shown as it is and used for nothing else, which lineage tells; a view that filters, joins, groups or

@@ -1,4 +1,4 @@
-"""What a row-writing statement may do to a masked table (contract 10; traps 13 and 14). Pure.
+"""What a row-writing statement may do to a masked table (decision 10; traps 13 and 14). Pure.
 
 A masked column may be given a value, and nothing may be read from it: not by WHERE, SET, ON CONFLICT, MERGE or RETURNING. The
 target of a write cannot stand behind a subquery, so its columns are held to by name here. Names are looked up outwards, so a

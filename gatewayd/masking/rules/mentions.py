@@ -1,4 +1,4 @@
-"""Which column names a tree can refer to, by name alone (contract 10). Pure.
+"""Which column names a tree can refer to, by name alone (decision 10). Pure.
 
 No resolution: a name counts whatever it turns out to be, so the answer may be larger than the truth, never smaller.
 """

@@ -1,4 +1,4 @@
-"""The keyed masks in Python: the text of a value in, its masked JSON value out (contract 10). Pure.
+"""The keyed masks in Python: the text of a value in, its masked JSON value out (decision 10). Pure.
 
 post_exec uses them. `sql_transforms.py` says the same in SQL; a test holds the two to equal bytes. Numbers are Decimals: nothing
 passes through a binary float.

@@ -1,4 +1,4 @@
-"""The handshake era, 2024-11-05 to 2025-11-25: `initialize` settles who calls, then calls refer to it (mcp.md).
+"""The handshake era, 2024-11-05 to 2025-11-25: `initialize` settles who calls, then calls refer to it (docs/mcp.md).
 
 Transport-free: HTTP keeps a `Peer` per session, stdio one per process. Clients that call before `notifications/initialized` are
 served; several race it.

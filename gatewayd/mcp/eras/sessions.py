@@ -1,4 +1,4 @@
-"""The table of HTTP sessions of the handshake era (mcp.md): unguessable ids, idle age, a bound on their number.
+"""The table of HTTP sessions of the handshake era (docs/mcp.md): unguessable ids, idle age, a bound on their number.
 
 A session is idle when no call is in flight and no event stream is open. The clock is an argument, so is what an id is made of.
 """

@@ -1,4 +1,4 @@
-"""The stateless era, 2026-07-28: no handshake, no session; every request carries its own `_meta` (mcp.md).
+"""The stateless era, 2026-07-28: no handshake, no session; every request carries its own `_meta` (docs/mcp.md).
 
 Transport-free: the caller compares mirrored headers first (`check_headers`) where there are headers, and cancels the awaiting
 task when the client is gone.

@@ -1,4 +1,4 @@
-"""Answers of the pipeline as tool results: one JSON object in one text block (spec: Endpoints; contract 5).
+"""Answers of the pipeline as tool results: one JSON object in one text block (decision 5).
 
 Rows are spliced in as the bytes PostgreSQL made; nothing here decodes them.
 """
@@ -48,6 +48,6 @@ def result_of(answer: Answer, key: str, *, counted: bool = False) -> ToolResult:
 
 
 def invalid_arguments(reason: str) -> ToolResult:
-    """The arguments break the tool's schema: said as a result, so that the agent can mend its call (contract 5)."""
+    """The arguments break the tool's schema: said as a result, so that the agent can mend its call (decision 5)."""
     content = {"allowed": False, "error": "invalid_arguments", "reason": reason}
     return ToolResult(msgspec.json.encode(content).decode(), is_error=True)

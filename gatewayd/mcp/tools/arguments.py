@@ -1,4 +1,4 @@
-"""What the tools' arguments may be: identifiers, the intent, the database's name (spec: MCP tools; contract 5)."""
+"""What the tools' arguments may be: identifiers, the intent, the database's name (decision 5)."""
 
 import unicodedata
 from typing import Final, TypeVar
@@ -47,7 +47,7 @@ def identifier(name: str, argument: str) -> str:
 
 
 def literal(text: str) -> str:
-    """A string constant with this value. Safe because standard_conforming_strings is pinned on (contract 11)."""
+    """A string constant with this value. Safe because standard_conforming_strings is pinned on (decision 11)."""
     return "'" + text.replace("'", "''") + "'"
 
 

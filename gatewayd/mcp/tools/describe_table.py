@@ -1,4 +1,4 @@
-"""Tool `describe_table`: the columns of one table or view (spec: describe_table)."""
+"""Tool `describe_table`: the columns of one table or view (docs/http-api.md)."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Tool `list_databases`: names and postures, from memory; only with two or more databases (spec: list_databases)."""
+"""Tool `list_databases`: names and postures, from memory; only with two or more databases (docs/http-api.md)."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Tool `list_tables`: tables and views of one schema, in one database or in every one (spec: list_tables)."""
+"""Tool `list_tables`: tables and views of one schema, in one database or in every one (docs/http-api.md)."""
 
 from contextlib import ExitStack
 
@@ -71,7 +71,7 @@ async def _everywhere(gateway: Gateway, sql: str, call: Call) -> ToolResult:
         async with trio.open_nursery() as nursery:
             for database in databases:
                 nursery.start_soon(ask, database)
-    parts = (f'"{database.name}":{found[database.name]}' for database in databases)  # names need no escape (contract 2)
+    parts = (f'"{database.name}":{found[database.name]}' for database in databases)  # names need no escape (decision 2)
     return ToolResult('{"databases":{' + ",".join(parts) + "}}")
 
 

@@ -1,4 +1,4 @@
-"""Tool `query`: one SQL statement through the corridor (spec: query)."""
+"""Tool `query`: one SQL statement through the corridor (docs/http-api.md)."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Which tools an agent sees: depends on how many databases are served and on their policies (spec: MCP tools)."""
+"""Which tools an agent sees: depends on how many databases are served and on their policies (docs/http-api.md)."""
 
 from collections.abc import Callable, Sequence
 

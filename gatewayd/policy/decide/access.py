@@ -1,4 +1,4 @@
-"""From a relation's name to its level, by the names in the policy alone (contract 2).
+"""From a relation's name to its level, by the names in the policy alone (decision 2).
 
 First match wins: `information_schema`, the exact key, `schema.*`, the default. What only the catalog knows (views, partitions,
 which schema a bare name means) is `relations.py`'s.
@@ -20,7 +20,7 @@ RANK: Final[dict[Level, int]] = {"deny": 0, "read": 1, "read_write": 2}
 
 
 class Resolved(msgspec.Struct, frozen=True, gc=False):
-    """The level of one relation, and `label`: what gave it, as dry-run's matched_rule prints it (contract 7)."""
+    """The level of one relation, and `label`: what gave it, as dry-run's matched_rule prints it (decision 7)."""
 
     level: Level
     label: str

@@ -1,4 +1,4 @@
-"""The decision: a statement's facts, one policy and one catalog snapshot in; Allowed, Denied or Held out (contract 3).
+"""The decision: a statement's facts, one policy and one catalog snapshot in; Allowed, Denied or Held out (decision 3).
 
 The order is parse_error, multi_statement, table_access, dangerous_statement, approvals; the first denial wins. Pure and total:
 what it raises is a bug, which the pipeline turns into `internal_error`.
@@ -100,7 +100,7 @@ def names_unknown(statement: Statement, catalog: Catalog) -> bool:
 
 
 def _table_access(statement: Statement, rules: Rules, catalog: Catalog) -> Refusal | None:
-    """Contract 3.2 to 3.5: the kind of statement, then its relations, then all that it makes PostgreSQL run."""
+    """Decisions 3.2 to 3.5: the kind of statement, then its relations, then all that it makes PostgreSQL run."""
     return (
         _kind(statement, rules)
         or _unread(statement, rules, catalog)

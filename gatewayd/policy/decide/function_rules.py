@@ -1,4 +1,4 @@
-"""Which functions a statement may make PostgreSQL run (contract 3.5): calls, attribute notation, operators, casts and types.
+"""Which functions a statement may make PostgreSQL run (decision 3.5): calls, attribute notation, operators, casts and types.
 
 Allow-listed throughout. Built-in ones have their verdict in `sql/builtins/lookup.py`; a user-defined one needs
 `functions.allow`, or to be IMMUTABLE and owned by an extension (or on the list of `sql/builtins/extensions.py`), or to be
@@ -19,7 +19,7 @@ from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins.lookup import Builtin, Verdict
 from gatewayd.sql.facts.statement import FieldUse, FunctionUse, OperatorUse, TypeUse
 
-SEARCH_PATH: Final = "public"  # the only user schema that an unqualified name is looked up in (contract 11)
+SEARCH_PATH: Final = "public"  # the only user schema that an unqualified name is looked up in (decision 11)
 STORED: Final = ("table", "partitioned table", "materialized view", "foreign table")
 TRIGGERS: Final = frozenset({"suppress_redundant_updates_trigger", "tsvector_update_trigger", "tsvector_update_trigger_column"})
 SERIALS: Final = frozenset({"serial", "serial2", "serial4", "serial8", "smallserial", "bigserial"})

@@ -1,4 +1,4 @@
-"""The guardrails and the classes of writes that a human must approve (contract 3.6, spec: approvals)."""
+"""The guardrails and the classes of writes that a human must approve (decision 3.6)."""
 
 from typing import Final, Literal
 

@@ -25,7 +25,7 @@ PolicyRule = Literal[
 class Allowed(msgspec.Struct, frozen=True):
     statement: Statement
     tables: tuple[str, ...]  # tables_touched: schema-qualified, de-duplicated, in order of appearance, at most 64
-    matched_rule: str  # what decided it, in the words of dry-run (contract 7)
+    matched_rule: str  # what decided it, in the words of dry-run (decision 7)
 
 
 class Denied(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""How far a relation reaches (contract 3.4): the level that its ancestors give it, and what reading or writing it touches.
+"""How far a relation reaches (decision 3.4): the level that its ancestors give it, and what reading or writing it touches.
 
 Walks are loops over sets: a cycle of views, or a view a thousand levels deep, ends like any other.
 """
@@ -86,5 +86,5 @@ class Reach:
 
 
 def is_initial(relation: Relation) -> bool:
-    """Made by initdb: `sql/builtins/lookup.py` speaks for pg_catalog, information_schema is open by contract."""
+    """Made by initdb: `sql/builtins/lookup.py` speaks for pg_catalog, information_schema is always open (decision 2)."""
     return relation.schema in SYSTEM_SCHEMAS and relation.oid < FIRST_USER_OID

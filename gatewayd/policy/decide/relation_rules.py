@@ -1,4 +1,4 @@
-"""What one relation of a statement needs (contract 2, 3.4): its level, and once the catalog is read that of all it reaches
+"""What one relation of a statement needs (decisions 2, 3.4): its level, and once the catalog is read that of all it reaches
 by views, partitions, rules, foreign tables, sequences and indexes. Worked out once per relation, policy and snapshot.
 """
 

@@ -1,4 +1,4 @@
-"""Addresses of databases: ${VAR} in a policy's `url`, and whether asyncpg would take a connection string (contract 1, 2, 11).
+"""Addresses of databases: ${VAR} in a policy's `url`, and whether asyncpg would take a connection string (decisions 1, 2, 11).
 
 Every text here may hold a password, so a problem names a part of the address or a parameter, never a value. asyncpg passes an
 unknown parameter on as a server setting, which the server refuses at each connection; here it is a problem at start.

@@ -1,4 +1,4 @@
-"""The policy as frozen values (contract 2). `load.py` makes them from YAML; `schema.py` prints their JSON Schema.
+"""The policy as frozen values (decision 2). `load.py` makes them from YAML; `schema.py` prints their JSON Schema.
 
 A Policy is what one database is held to. `Policies` is one whole policy file: what a swap replaces at once.
 """

@@ -1,4 +1,4 @@
-"""The forms of text inside a policy: keys of tables and functions, columns, database names (contract 2). Pure checks.
+"""The forms of text inside a policy: keys of tables and functions, columns, database names (decision 2). Pure checks.
 
 Each form turns text into its value or raises ValueError with `found …; expected …`. A name is written as PostgreSQL stores it:
 what SQL would call "Users" is `Users`, users and USERS are `users`. A name that holds a dot or a double quote cannot be written;

@@ -1,4 +1,4 @@
-"""What is wrong with a policy file: where, what was found, what is expected (contract 2). Never a secret."""
+"""What is wrong with a policy file: where, what was found, what is expected (decision 2). Never a secret."""
 
 import difflib
 from collections.abc import Iterable, Sequence

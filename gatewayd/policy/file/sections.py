@@ -1,4 +1,4 @@
-"""YAML nodes read by a shape: plain values out, every problem with its path and line (contract 2). Knows no section by name."""
+"""YAML nodes read by a shape: plain values out, every problem with its path and line (decision 2). Knows no section by name."""
 
 from collections.abc import Sequence
 from typing import Final, assert_never

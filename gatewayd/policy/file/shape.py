@@ -92,7 +92,7 @@ class Object(msgspec.Struct, frozen=True):
 
 
 class MaskRule(msgspec.Struct, frozen=True):
-    """A word, or {t: word, …} with the fields of that word (contract 10)."""
+    """A word, or {t: word, …} with the fields of that word (decision 10)."""
 
     rules: Mapping[str, Object]
     doc: str = ""

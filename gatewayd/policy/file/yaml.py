@@ -1,4 +1,4 @@
-"""Strict YAML: text to a tree of nodes that know their lines (contract 2). Knows nothing of policies.
+"""Strict YAML: text to a tree of nodes that know their lines (decision 2). Knows nothing of policies.
 
 PyYAML's event stream is taken without its resolver, composer and constructors: those give YAML 1.1's scalars (`on`, 1_000, 0o17,
 10:30, dates), let the last duplicate key win, and follow aliases and recursion as deep as a text asks. Here a scalar is null,

@@ -1,4 +1,4 @@
-"""Drafts of policy text from a catalog: a first policy that lets nothing be written, and masks to paste (contract 2, 14). Pure.
+"""Drafts of policy text from a catalog: a first policy that lets nothing be written, and masks to paste (decisions 2, 14). Pure.
 
 The text is YAML with comments, written by hand: comments are half of its worth.
 """

@@ -1,4 +1,4 @@
-"""Statements and what a policy is expected to make of them: what `policy test` holds in CI (contract 14). Pure.
+"""Statements and what a policy is expected to make of them: what `policy test` holds in CI (decision 14). Pure.
 
 A file of cases is YAML: a list of `{sql, expect, database?}`, or a mapping of statement to verdict.
 """

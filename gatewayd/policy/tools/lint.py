@@ -1,4 +1,4 @@
-"""What a valid policy leaves open that was perhaps not meant, and what to do about it (contract 14). Pure.
+"""What a valid policy leaves open that was perhaps not meant, and what to do about it (decision 14). Pure.
 
 Rules that need only the policy, then rules that hold its names against a catalog. A finding is advice: nothing here changes
 what is decided.

@@ -1,4 +1,4 @@
-"""Dry-run: what would be decided, without running it (spec: POST /admin/dry-run, contract 7). Request, verdicts and answer.
+"""Dry-run: what would be decided, without running it (decision 7). Request, verdicts and answer.
 
 Deciding is not here: it may wait for the catalog. A probe is a table and an action; its representative statement is decided like
 any other. It names its rows, so that the guardrail on a missing WHERE never speaks.

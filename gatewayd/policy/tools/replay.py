@@ -1,4 +1,4 @@
-"""Recorded statements decided again under another policy: what would flip, by rule, table and agent (contract 14). Pure.
+"""Recorded statements decided again under another policy: what would flip, by rule, table and agent (decision 14). Pure.
 
 Statements are kept by their shape (fingerprint), so that a million calls of one program are one line. Memory is bounded by
 SHAPES, the tallies by the names of agents and tables.

@@ -237,7 +237,7 @@ def words_of(name: str) -> list[str]:
 
 
 def family(type_: str, catalog: Catalog) -> Family:
-    """The family of a type as the catalog prints it; masks are offered by family (contract 10). A domain is of its base's."""
+    """The family of a type as the catalog prints it; masks are offered by family (decision 10). A domain is of its base's."""
     found = _FAMILIES.get(type_)
     if found is not None:
         return found

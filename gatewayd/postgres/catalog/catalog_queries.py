@@ -1,4 +1,4 @@
-"""The queries that read a catalog (contract 12). All run in one read-only snapshot with `search_path` = pg_catalog alone, so that
+"""The queries that read a catalog (decision 12). All run in one read-only snapshot with `search_path` = pg_catalog alone, so that
 no object of a user stands in for one of PostgreSQL's, and names from elsewhere come out qualified.
 
 Objects with an oid below 16384 came with the server. pg_depend says nothing about the pinned ones among them; what a view or a

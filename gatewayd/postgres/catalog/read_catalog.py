@@ -1,4 +1,4 @@
-"""Reads what a database contains into a Catalog (contract 12): one read-only snapshot, a fixed number of queries.
+"""Reads what a database contains into a Catalog (decision 12): one read-only snapshot, a fixed number of queries.
 
 The rows are fetched here and put together by `catalog_rows.py`.
 """

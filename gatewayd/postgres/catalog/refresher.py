@@ -1,4 +1,4 @@
-"""Keeps one database's catalog fresh (contract 12): decides when to read it again, swaps the snapshot, tells of a dead database.
+"""Keeps one database's catalog fresh (decision 12): decides when to read it again, swaps the snapshot, tells of a dead database.
 
 One task a database, `run`; everything else here only moves the moment of the next read. Reading itself is `inspect.py`.
 """
@@ -25,7 +25,7 @@ UNKNOWN_WAIT_S: Final = 3.0
 """How long an unknown name waits for the read: a database that hangs must not hang the decision, which nothing can cancel."""
 RETRY_S: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 IDLE_S: Final = 300.0
-"""The specification asks for this in linked mode. Here always: others change views and partitions behind the gateway's back,
+"""In every mode: others change views and partitions behind the gateway's back,
 and a stale catalog may let a statement through that the fresh one would not."""
 
 

@@ -1,4 +1,4 @@
-"""What types make PostgreSQL run at any depth: the functions behind conversions, CHECKs and casts (contract 3.5).
+"""What types make PostgreSQL run at any depth: the functions behind conversions, CHECKs and casts (decision 3.5).
 
 Out of the rows of one reading of a catalog; `catalog_rows.py` asks for what it puts into the Catalog.
 """

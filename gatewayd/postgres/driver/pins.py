@@ -1,4 +1,4 @@
-"""The settings that every statement runs under, whatever role or database say (contract 11)."""
+"""The settings that every statement runs under, whatever role or database say (decision 11)."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Connection: one PostgreSQL session of a pool, used by one Trio task at a time (contract 11).
+"""Connection: one PostgreSQL session of a pool, used by one Trio task at a time (decision 11).
 
 Every wait has a bound here: the server's statement_timeout ends a statement, and where the server does not answer, GRACE_S later
 this side does. When a wait is cancelled the statement is cancelled on the server first, and the session is reused only if the

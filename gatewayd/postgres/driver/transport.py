@@ -1,7 +1,7 @@
 """One socket to PostgreSQL, plain or TLS, as an asyncio transport that a Trio task reads and flushes itself.
 
 Nothing reads in the background: bytes are taken from the socket only while a statement waits for them. So back-pressure is the
-kernel's, and a connection that dies idle raises in nobody's task; `is_quiet` tells before the next use (contract 15.11).
+kernel's, and a connection that dies idle raises in nobody's task; `is_quiet` tells before the next use (trap 11).
 """
 
 import asyncio

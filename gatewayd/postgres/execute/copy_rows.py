@@ -1,4 +1,4 @@
-"""Rows out of `COPY … TO STDOUT (FORMAT binary)`: a text each, within the limits (contract 6, 11). No IO.
+"""Rows out of `COPY … TO STDOUT (FORMAT binary)`: a text each, within the limits (decisions 6, 11). No IO.
 
 Layout: https://www.postgresql.org/docs/current/sql-copy.html, "Binary Format".
 """

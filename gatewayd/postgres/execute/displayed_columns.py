@@ -1,4 +1,4 @@
-"""How the columns of an answer are shown: under distinct names, and with post_exec's masks over them (contract 6, 10)."""
+"""How the columns of an answer are shown: under distinct names, and with post_exec's masks over them (decisions 6, 10)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Failures whose words may carry values that policy hides: the SQLSTATE's meaning stands instead (contract 3.10, 10).
+"""Failures whose words may carry values that policy hides: the SQLSTATE's meaning stands instead (decisions 3.10, 10).
 
 Codes: https://www.postgresql.org/docs/current/errcodes-appendix.html. Pure.
 """

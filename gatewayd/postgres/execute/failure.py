@@ -1,4 +1,4 @@
-"""What the database or the way to it did wrong -> ExecutionFailed, without a secret (contract 4: error_class, 5, 11).
+"""What the database or the way to it did wrong -> ExecutionFailed, without a secret (decisions 4, 5 and 11).
 
 Failures of connecting get general texts: the server's own name user, database and host, which come from the DSN.
 """

@@ -1,4 +1,4 @@
-"""What the columns of an answer are called: equal output names get `_2`, `_3` (contract 6). Pure.
+"""What the columns of an answer are called: equal output names get `_2`, `_3` (decision 6). Pure.
 
 A row is a JSON object, and a JSON object with two equal keys would lose one value in every reader.
 """
@@ -66,7 +66,7 @@ def _columns(statement: Statement, star: Star, catalog: Catalog) -> tuple[str, .
     if star.relation is None or not catalog.is_read:
         return None
     use = statement.relations[star.relation]
-    # A bare name that pg_catalog holds is pg_catalog's, else public's (contract 2).
+    # A bare name that pg_catalog holds is pg_catalog's, else public's (decision 2).
     schemas = (use.schema,) if use.schema is not None else ("pg_catalog", "public")
     for schema in schemas:
         relation = catalog.relation(schema, use.name)

@@ -1,4 +1,4 @@
-"""What execution gives back: rows as PostgreSQL's own JSON text, or a named failure (contract 6, 11)."""
+"""What execution gives back: rows as PostgreSQL's own JSON text, or a named failure (decisions 6, 11)."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 
 
 class ExecutionFailed(Exception):
-    """The database refused or lost an allowed statement. `sqlstate` has five characters (contract 4: error_class).
+    """The database refused or lost an allowed statement. `sqlstate` has five characters (decision 4).
 
     `position` is a character position in the agent's own text, 1-based as PostgreSQL counts. `is_inner`: the words come out of
     what the statement set off (a trigger, a function, a cascade of keys), so they may be about rows that it does not name.

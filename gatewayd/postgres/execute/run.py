@@ -1,4 +1,4 @@
-"""execute(): an audited, allowed statement runs on a session of the pool; the only way to the database (contract 11)."""
+"""execute(): an audited, allowed statement runs on a session of the pool; the only way to the database (decision 11)."""
 
 from collections.abc import Hashable
 

@@ -1,4 +1,4 @@
-"""Reads: one round trip, nothing but COPY of the wrapped statement in a READ ONLY transaction of its own (contract 11)."""
+"""Reads: one round trip, nothing but COPY of the wrapped statement in a READ ONLY transaction of its own (decision 11)."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

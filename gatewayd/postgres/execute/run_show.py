@@ -1,4 +1,4 @@
-"""SHOW and EXPLAIN: run as written, each row a JSON object of text columns; EXPLAIN (FORMAT JSON) is embedded (contract 6)."""
+"""SHOW and EXPLAIN: run as written, each row a JSON object of text columns; EXPLAIN (FORMAT JSON) is embedded (decision 6)."""
 
 import msgspec
 

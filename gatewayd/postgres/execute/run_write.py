@@ -1,4 +1,4 @@
-"""Writes: BEGIN READ WRITE … COMMIT around one statement, on one session (contract 11).
+"""Writes: BEGIN READ WRITE … COMMIT around one statement, on one session (decision 11).
 
 The transaction belongs to the gateway: no statement that policy allows can end it, and the session's status is looked at before
 COMMIT. Success is said only after COMMIT, where deferred constraints speak. Cancelled before COMMIT, nothing stays; COMMIT itself

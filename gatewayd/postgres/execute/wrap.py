@@ -1,4 +1,4 @@
-"""The agent's text inside the text that is sent: COPY of one JSON text column, both limits on the server (contract 6, 11). Pure.
+"""The agent's text inside the text that is sent: COPY of one JSON text column, both limits on the server (decisions 6, 11). Pure.
 
 The statement stands on lines of its own, so that a trailing comment cannot swallow a bracket. Every composed text is parsed again
 and must contain the agent's own tree, unchanged, at the place made for it; what does not is not sent.

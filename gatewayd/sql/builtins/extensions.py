@@ -1,4 +1,4 @@
-"""Functions of well-known extensions that are safe although they are not marked IMMUTABLE (contract 3.5), reviewed by hand.
+"""Functions of well-known extensions that are safe although they are not marked IMMUTABLE (decision 3.5), reviewed by hand.
 
 They compute from their arguments; a setting or a dictionary that they look at besides is none of what a policy hides. Without
 this list `id % 2` would be refused in a database with pg_trgm, whose operator `%` is STABLE, and `ST_Union(geom)` in one with

@@ -1,4 +1,4 @@
-"""Text -> Statement: parse, walk, and put the facts together (contract 3.1, 3.2, 3.3, 3.5, 3.6, 3.7, 3.9).
+"""Text -> Statement: parse, walk, and put the facts together (decisions 3.1, 3.2, 3.3, 3.5, 3.6, 3.7, 3.9).
 
 Pure, never raises for any text, keeps nothing between calls.
 """

@@ -1,4 +1,4 @@
-"""Handlers of what creates, changes and drops relations, and of EXPLAIN and SHOW (contract 3.2, 3.3, 3.6).
+"""Handlers of what creates, changes and drops relations, and of EXPLAIN and SHOW (decisions 3.2, 3.3, 3.6).
 
 ALTER TABLE's sub-commands are in alterations.py.
 """

@@ -1,4 +1,4 @@
-"""Handlers of expressions that run something: calls, operators, casts, field selections (contract 3.5)."""
+"""Handlers of expressions that run something: calls, operators, casts, field selections (decision 3.5)."""
 
 from collections.abc import Mapping
 

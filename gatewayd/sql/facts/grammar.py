@@ -1,4 +1,4 @@
-"""The parser's node types that the walk knows, field by field: the allow-list of the grammar (contract 3.2, 3.3).
+"""The parser's node types that the walk knows, field by field: the allow-list of the grammar (decisions 3.2, 3.3).
 
 A node that is not here, or that carries a field not named here, is refused by the walk: a newer grammar opens nothing by itself.
 `tests/sql/test_sql_grammar.py` holds this table against the parser's own list of nodes and fields.

@@ -1,4 +1,4 @@
-"""Statement kinds: the allow-list of contract 3.2 and the words of statement_type (3.7). A kind that is not here is denied."""
+"""Statement kinds: the allow-list of decision 3.2 and the words of statement_type (3.7). A kind that is not here is denied."""
 
 import re
 from collections.abc import Iterable, Mapping

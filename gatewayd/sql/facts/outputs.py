@@ -1,4 +1,4 @@
-"""The columns of queries and range items as far as the text tells them, and what a selection `x.name` picks (contract 3.5).
+"""The columns of queries and range items as far as the text tells them, and what a selection `x.name` picks (decision 3.5).
 
 Names of result columns are chosen as PostgreSQL's FigureColname and expandRelAttrs do. What only the catalog knows stays a Star.
 """

@@ -1,4 +1,4 @@
-"""Handlers of INSERT, UPDATE, DELETE and MERGE: targets, what else they see, and the guardrail sites (contract 3.3, 3.6)."""
+"""Handlers of INSERT, UPDATE, DELETE and MERGE: targets, what else they see, and the guardrail sites (decisions 3.3, 3.6)."""
 
 from collections.abc import Mapping
 from typing import Final

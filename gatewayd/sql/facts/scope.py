@@ -1,4 +1,4 @@
-"""Lexical scopes as PostgreSQL builds them: which name is a CTE, which range item a qualified column belongs to (contract 3.3).
+"""Lexical scopes as PostgreSQL builds them: which name is a CTE, which range item a qualified column belongs to (decision 3.3).
 
 A Scope is one link of the chain that a name is looked up in; it is made once and read later, when the whole statement has been
 walked.

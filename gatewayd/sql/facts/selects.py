@@ -1,4 +1,4 @@
-"""Handlers of SELECT: WITH, FROM, set operations, locking clauses, INTO. Each query level gets its Scope here (contract 3.3)."""
+"""Handlers of SELECT: WITH, FROM, set operations, locking clauses, INTO. Each query level gets its Scope here (decision 3.3)."""
 
 from collections.abc import Iterable, Mapping
 

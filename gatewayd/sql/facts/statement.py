@@ -1,4 +1,4 @@
-"""Statement: what the text of one SQL statement says it will do. Facts only: no policy, no catalog (contract 3.2, 3.3, 3.7).
+"""Statement: what the text of one SQL statement says it will do. Facts only: no policy, no catalog (decisions 3.2, 3.3, 3.7).
 
 Made by `analyze()` alone. Positions are byte offsets into the UTF-8 text, -1 where the parser gives none.
 """

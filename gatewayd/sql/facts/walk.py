@@ -1,4 +1,4 @@
-"""The walk over one statement's tree: a stack of nodes with their scopes, and the facts found on the way (contract 3.2, 3.3).
+"""The walk over one statement's tree: a stack of nodes with their scopes, and the facts found on the way (decisions 3.2, 3.3).
 
 Allow-list by construction: a node without a handler that is not in grammar.EXPRESSIONS, or that carries a field the grammar table
 does not name, is refused, and every relation-shaped thing below it counts as read and written. Handlers live in expressions.py,

@@ -1,4 +1,4 @@
-"""FROM for lineage: what each of its items gives to `*`, to bare names and to qualified ones (contract 10)."""
+"""FROM for lineage: what each of its items gives to `*`, to bare names and to qualified ones (decision 10)."""
 
 from abc import abstractmethod
 from typing import Final

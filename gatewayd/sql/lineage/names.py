@@ -1,4 +1,4 @@
-"""Name resolution for lineage: which column a reference means, as PostgreSQL's parse_relation.c finds it (contract 10).
+"""Name resolution for lineage: which column a reference means, as PostgreSQL's parse_relation.c finds it (decision 10).
 
 Where the text and the catalog leave a doubt, the marked column is meant.
 """

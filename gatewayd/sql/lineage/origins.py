@@ -1,4 +1,4 @@
-"""Where the output columns of a statement come from, as far as marked columns go (contract 10). Pure; knows no masks, only marks.
+"""Where the output columns of a statement come from, as far as marked columns go (decision 10). Pure; knows no masks, only marks.
 
 Each output column is free of marked columns, or plainly one of them. A marked column in any other place (a predicate, an order, a
 group, a comparison, an expression, a write) raises Entangled, and so does whatever cannot be told. Names are resolved as
@@ -76,7 +76,7 @@ class Marks:
         self._ordered: dict[int, bool] = {}
 
     def locate(self, schema: str | None, name: str) -> Relation | None:
-        """The relation that PostgreSQL finds: pg_catalog first, then public (contract 2)."""
+        """The relation that PostgreSQL finds: pg_catalog first, then public (decision 2)."""
         if schema is not None:
             return self.catalog.relation(schema, name)
         return self.catalog.relation("pg_catalog", name) or self.catalog.relation("public", name)

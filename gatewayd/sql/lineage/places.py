@@ -1,4 +1,4 @@
-"""The places where marked columns may not stand: predicates, groups, orders, comparisons, expressions (contract 10).
+"""The places where marked columns may not stand: predicates, groups, orders, comparisons, expressions (decision 10).
 
 By construction a marked column is caught wherever it is named: expressions are searched whole, node types do not matter, and the
 few places that name columns without a reference (`*`, USING, names and numbers of outputs) are written out.

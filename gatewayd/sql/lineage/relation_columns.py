@@ -1,4 +1,4 @@
-"""The columns of tables and views for lineage: a view's are those of its query, looked at in the same way (contract 10)."""
+"""The columns of tables and views for lineage: a view's are those of its query, looked at in the same way (decision 10)."""
 
 from abc import abstractmethod
 from collections.abc import Sequence

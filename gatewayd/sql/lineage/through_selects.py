@@ -1,4 +1,4 @@
-"""SELECT for lineage: its clauses in the order in which PostgreSQL looks at them, WITH, set operations, targets (contract 10)."""
+"""SELECT for lineage: its clauses in the order in which PostgreSQL looks at them, WITH, set operations, targets (decision 10)."""
 
 from collections.abc import Callable, Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE and MERGE for lineage: nothing is read from a marked column, RETURNING shows it plainly (contract 10).
+"""INSERT, UPDATE, DELETE and MERGE for lineage: nothing is read from a marked column, RETURNING shows it plainly (decision 10).
 
 A marked column may be assigned; where it is assigned to is no reading.
 """

@@ -1,4 +1,4 @@
-"""Lineage of a whole statement: what its result shows of marked columns, or why it may not run (contract 10)."""
+"""Lineage of a whole statement: what its result shows of marked columns, or why it may not run (decision 10)."""
 
 from typing import Final
 

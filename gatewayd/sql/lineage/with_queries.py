@@ -1,4 +1,4 @@
-"""WITH queries for lineage: who sees which, and each one's columns worked out when first asked for (contract 3.3, 10)."""
+"""WITH queries for lineage: who sees which, and each one's columns worked out when first asked for (decisions 3.3, 10)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Names that a server whose encoding is not UTF-8 reads otherwise than the parser, which reads UTF-8 (contract 3.3). Pure.
+"""Names that a server whose encoding is not UTF-8 reads otherwise than the parser, which reads UTF-8 (decision 3.3). Pure.
 
 Both cut a name after 63 bytes, each in its own encoding; and a server with one byte a character also folds letters beyond ASCII.
 """

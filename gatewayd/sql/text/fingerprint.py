@@ -1,4 +1,4 @@
-"""sql_fingerprint (contract 3.9): one value for one intent, whatever its constants.
+"""sql_fingerprint (decision 3.9): one value for one intent, whatever its constants.
 
 Works on the parser's JSON text, which is many times faster than the tree; only unusual lists (IN, VALUES) need that.
 """

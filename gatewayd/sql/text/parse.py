@@ -1,4 +1,4 @@
-"""Text of one statement -> the parser's tree, within bounds (contract 3.1). Nothing here looks at what the tree means.
+"""Text of one statement -> the parser's tree, within bounds (decision 3.1). Nothing here looks at what the tree means.
 
 The parser is PostgreSQL's own (pglast, the grammar of PostgreSQL 18), read as JSON: nodes are dicts `{"SelectStmt": {...}}`,
 fields that hold their default (0, false, empty) are absent. Its positions are byte offsets into the UTF-8 text. Every bound is

@@ -1,6 +1,6 @@
 """Where the shell may splice a row-writing statement: its RETURNING list, or the main query below a data-modifying WITH.
 
-See contract 11. Spans are byte offsets. The main query has no position of its own in the tree, so its span is found among the
+See decision 11. Spans are byte offsets. The main query has no position of its own in the tree, so its span is found among the
 tokens and then proved by parsing it alone.
 """
 
