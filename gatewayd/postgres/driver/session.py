@@ -16,6 +16,7 @@ from asyncpg.exceptions import ConnectionDoesNotExistError, PostgresError, Query
 from asyncpg.protocol import Record
 
 from gatewayd.policy.file.model import Limits
+from gatewayd.postgres.driver import asyncpg_parts as asyncpg_parts  # looks at asyncpg before any of it is used
 from gatewayd.postgres.driver.crossing import Crossing
 from gatewayd.postgres.driver.pins import IN_FORCE, UNDER_A_POOLER, at_startup, not_in_force, set_local, set_session
 from gatewayd.postgres.execute.failure import CANCELLED, CONNECTION_FAILED, FAILURES, failed, not_connected
@@ -100,11 +101,18 @@ class Connection:
         return await self.run(prepared())
 
     async def describe(self, sql: str) -> tuple[str, ...]:
-        """Names of the output columns of a statement that is not run."""
+        """Names of the output columns of a statement that is not run.
+
+        asyncpg asks without a Sync, so the server keeps the transaction and the locks of the parse analysis until the next
+        message. That may never come: the statement can be refused for its columns, or its call be cancelled. A query
+        of nothing ends what is open, within the same crossing: cancelled there, the session is closed.
+        """
 
         async def prepared() -> tuple[str, ...]:
             statement = await self._session.prepare(sql, name="")
-            return tuple(column.name for column in statement.get_attributes())
+            names = tuple(column.name for column in statement.get_attributes())
+            await self._protocol.query("SELECT", None)
+            return names
 
         return await self.run(prepared())
 
