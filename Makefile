@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types tests corpus bench soak lock clean
+.PHONY: help venv demo test lint types tests corpus bench soak dist man lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -68,6 +68,16 @@ soak: $(VENV)/.dev  ## the long runs: faults, canaries, fresh examples, then gen
 	@$(BIN)/pytest -m soak --timeout 0 --hypothesis-profile soak tests/faults tests/masking
 	@$(BIN)/pytest --hypothesis-profile soak tests/sql tests/mcp tests/properties tests/masking
 	@$(BIN)/python -m tests.properties.run --minutes $(MINUTES)
+
+dist: $(VENV)/.dev  ## wheel, source archive and desktop bundle, in dist/
+	@rm -rf dist && mkdir dist
+	@$(BIN)/python -c 'from setuptools import build_meta as b; b.build_sdist("dist"); b.build_wheel("dist")' >/dev/null
+	@$(BIN)/python -m zipfile --create dist/gatewayd.mcpb conf/install/mcpb/manifest.json conf/install/mcpb/server.py \
+		conf/install/mcpb/pyproject.toml
+	@ls dist
+
+man: $(VENV)/.run  ## manual pages, in build/man/
+	@$(BIN)/gatewayd manual build/man
 
 UV := $(shell command -v uv || echo build/uv/bin/uv)
 COMPILE = $(UV) pip compile --no-config --quiet --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \

@@ -20,6 +20,8 @@ COMMANDS: Final[dict[str, str]] = {
     "policy": "Write, check, test and replay policies.",
     "audit": "Read the audit file.",
     "query": "Run one statement through the running gatewayd, as an agent would.",
+    "completion": "Print a shell's completion script.",
+    "manual": "Write the manual pages into a folder.",
 }
 
 

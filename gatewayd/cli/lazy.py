@@ -34,7 +34,12 @@ class LazyGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
-        if self._default is not None and (not args or (args[0].startswith("-") and args[0] not in own)):
+        # While a shell asks for candidates (`resilient_parsing`), no words yet means any command.
+        if (
+            self._default is not None
+            and not ctx.resilient_parsing
+            and (not args or (args[0].startswith("-") and args[0] not in own))
+        ):
             args = [self._default, *args]
         return super().parse_args(ctx, args)
 
