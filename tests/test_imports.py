@@ -29,7 +29,7 @@ ROWS: list[list[str]] = [
     ["http"],
     ["fairness"],
     ["config", "process_memory"],
-    ["mcp.messages"],
+    ["mcp.messages", "link.formats"],
     ["keys"],
     ["masking"],
     ["policy"],
@@ -39,7 +39,7 @@ ROWS: list[list[str]] = [
 LEVEL = {room: level for level, row in enumerate(ROWS) for room in row}
 EVERYBODY = {"gatewayd"}  # the version
 SHELL_ONLY = "log"
-CORE = ("sql", "policy", "masking", "catalog", "audit.events", "mcp.messages")
+CORE = ("sql", "policy", "masking", "catalog", "audit.events", "mcp.messages", "link.formats")
 IMPURE = {
     "asyncio", "asyncpg", "hypercorn", "os", "pathlib", "quart", "quart_trio", "random", "secrets", "select", "signal", "socket",
     "sqlite3", "subprocess", "tempfile", "threading", "time", "trio", "trio_asyncio", "uuid",
@@ -51,7 +51,8 @@ NAMES_THAT_SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "manag
 def room(module: str) -> str:
     """`gatewayd.sql.text.parse` -> `sql`; the core's own files inside the shell's folders are rooms of their own."""
     inner = module.removeprefix("gatewayd").lstrip(".")
-    return next((own for own in ("audit.events", "mcp.messages") if inner == own), inner.split(".")[0])
+    own_rooms = ("audit.events", "mcp.messages", "link.formats")
+    return next((own for own in own_rooms if inner == own or inner.startswith(own + ".")), inner.split(".")[0])
 
 
 def is_core(module: str) -> bool:

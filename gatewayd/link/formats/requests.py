@@ -1,0 +1,175 @@
+"""Requests of a gateway: signed by its identity, numbered within a run (docs/link-protocol.md, Enrolment and identity).
+
+Pure. The gateway makes them, the control plane reads them and says whether they come late, from a copy, or at a wrong time.
+"""
+
+import base64
+from typing import Final, Literal, TypeVar
+
+import msgspec
+
+from gatewayd.keys.ed25519 import PublicKey, SigningKey
+from gatewayd.keys.envelope import EnvelopeRefused, parse
+from gatewayd.link.formats.documents import Refused, digest, opened, public_text, seal
+
+RequestKind = Literal[
+    "enrol", "poll", "audit", "approval", "approval_wait", "approval_status", "approval_outcome", "taint", "catalog", "rotate"
+]  # fmt: skip
+PATHS: Final[dict[RequestKind, str]] = {
+    "enrol": "/link/v1/enrol",
+    "poll": "/link/v1/poll",
+    "audit": "/link/v1/audit",
+    "approval": "/link/v1/approval",
+    "approval_wait": "/link/v1/approval/wait",
+    "approval_status": "/link/v1/approval/status",
+    "approval_outcome": "/link/v1/approval/outcome",
+    "taint": "/link/v1/taint",
+    "catalog": "/link/v1/catalog",
+    "rotate": "/link/v1/rotate",
+}
+CLOCK_MS: Final = 5 * 60 * 1000
+"""A request further from the control plane's clock than this is refused, in a signed answer with its time."""
+
+T = TypeVar("T")
+
+
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`run` is drawn at each start, `n` counts within it, `ts` is in milliseconds. `body` has the shape of its kind."""
+
+    issuer: str
+    gateway: str
+    kind: RequestKind
+    run: str
+    n: int
+    ts: int
+    body: msgspec.Raw
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A request as it goes out. `digest` is what answers to it name."""
+
+    request: Request
+    data: bytes
+    digest: str
+
+
+class Read(msgspec.Struct, frozen=True):
+    request: Request
+    digest: str
+
+
+def sign_request(request: Request, identity: SigningKey) -> Sent:
+    data = seal("request", request, [identity])
+    return Sent(request, data, digest(data))
+
+
+def read_request(data: bytes, identity: PublicKey) -> Read:
+    """The request of an envelope that `identity` has signed. Raises Refused."""
+    return Read(read_body(opened("request", data, [identity]), Request), digest(data))
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """What a request says of its sender, unverified: whose key is to be asked for."""
+
+    issuer: str
+    gateway: str
+    kind: RequestKind
+
+
+def claimed(data: bytes) -> Claimed:
+    """Raises Refused."""
+    try:
+        return read_body(parse(data).payload, Claimed)
+    except EnvelopeRefused as refused:
+        raise Refused("envelope", refused.reason) from None
+
+
+def read_body(body: bytes | msgspec.Raw, shape: type[T]) -> T:
+    """A request's payload or its `body`. Raises Refused.
+
+    By msgspec alone, which takes the last of a key that is there twice: a batch of rows is large, and only one program reads it.
+    """
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (ValueError, RecursionError):
+        raise Refused("envelope", f"it has not the shape of a {shape.__name__.lower()}") from None
+
+
+class EnrolBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`token` is the secret part of the enrolment token, `public_key` that which signs this very request."""
+
+    token: str
+    public_key: str
+    nonce: str
+    version: str
+
+
+class RotateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The next identity; `proof` is its signature over `rotation_proof`, so that nobody enrols a key that he does not hold."""
+
+    public_key: str
+    proof: str
+
+
+def rotation_proof(gateway: str, public_key: str) -> bytes:
+    return f"gatewayd rotate\n{gateway}\n{public_key}\n".encode()
+
+
+def new_rotation(gateway: str, following: SigningKey) -> RotateBody:
+    text = public_text(following.public)
+    return RotateBody(text, base64.b64encode(following.sign(rotation_proof(gateway, text))).decode())
+
+
+class Before(msgspec.Struct, frozen=True):
+    """What the control plane remembers of the polls of a gateway: the last run, its last number, time and digest, and the runs
+    before it, oldest first."""
+
+    run: str
+    n: int
+    ts: int
+    digest: str
+    earlier_runs: tuple[str, ...] = ()
+
+
+Order = Literal["next", "same", "late", "duplicated", "clock"]
+RUNS_KEPT: Final = 32
+
+
+def order_of(found: Read, before: Before | None, now_ms: int) -> Order:
+    """How a poll stands to those before it. Polls alone are in an order: other kinds run beside them, each idempotent by its key.
+
+    - `next`: a higher number of the run, or the first of a new run.
+    - `same`: the very bytes of the last one, come twice; it gets an answer again.
+    - `late`: a lower number, or a superseded run's from before: refused quietly, it may have waited somewhere.
+    - `duplicated`: two senders hold this identity: the same number with other bytes, or a superseded run that goes on.
+    - `clock`: further than CLOCK_MS from `now_ms`.
+    """
+    request = found.request
+    if before is not None and found.digest == before.digest:
+        return "same"
+    if is_off_clock(request, now_ms):
+        return "clock"
+    if before is None:
+        return "next"
+    if request.run == before.run:
+        if request.n == before.n:
+            return "duplicated"
+        return "next" if request.n > before.n else "late"
+    if request.run in before.earlier_runs:
+        return "duplicated" if request.ts > before.ts else "late"
+    return "next"
+
+
+def is_off_clock(request: Request, now_ms: int) -> bool:
+    return abs(request.ts - now_ms) > CLOCK_MS
+
+
+def after(found: Read, before: Before | None) -> Before:
+    """What is remembered once a poll was `next`."""
+    request = found.request
+    earlier: tuple[str, ...] = ()
+    if before is not None:
+        earlier = before.earlier_runs
+        if before.run != request.run:
+            earlier = (*earlier, before.run)[-RUNS_KEPT:]
+    return Before(request.run, request.n, request.ts, found.digest, earlier)

@@ -1,0 +1,53 @@
+"""What a gateway says of itself in each poll (docs/link-protocol.md, Poll)."""
+
+from typing import Literal
+
+import msgspec
+
+from gatewayd.link.formats.answers import Head
+
+StateName = Literal["waiting", "enforcing", "paused", "halted"]
+
+
+class NotEnforced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why the newest bundle that was delivered is not in force."""
+
+    check: str
+    error: str
+    version: int | None = None
+
+
+class DatabaseStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    reachable: bool
+    catalog_revision: int
+    relations: int = 0
+
+
+class Supports(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    format: int
+    features: tuple[str, ...]
+    version: str
+
+
+class PollBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`wait_s` is how long the control plane may hold the poll; `trust_version` from which on trust documents are wanted.
+
+    `newest` and `acks` are envelopes as they came, for a control plane that was restored from a backup and knows less than it
+    once signed: there only when the last freshness was below what the gateway has seen.
+    """
+
+    state: StateName
+    cut: bool
+    version: int
+    sha256: str
+    seen_version: int
+    trust_version: int
+    supports: Supports
+    wait_s: float
+    databases: tuple[DatabaseStatus, ...] = ()
+    problem: NotEnforced | None = None
+    head: Head | None = None
+    acked: Head | None = None
+    newest: msgspec.Raw | None = None
+    acks: tuple[msgspec.Raw, ...] = ()
