@@ -21,6 +21,7 @@ from gatewayd import __version__, log
 from gatewayd import process_memory as memory
 from gatewayd.audit.events import DEFAULT_DATABASE
 from gatewayd.audit.writer import Audit, AuditFileLocked, AuditFileUnusable, open_audit
+from gatewayd.config.environment import UNIX_HOST
 from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
 from gatewayd.config.settings import Settings
 from gatewayd.corridor.databases import Databases, check_masks
@@ -185,12 +186,16 @@ class _Daemon:
         try:
             port = await listener.start(partial(service.serve, stop=self._stop))
         except OSError as failure:
-            where = f"{settings.host} port {settings.port}"
-            log.error(log.SERVICE_UNAVAILABLE, error=f"PORT: cannot listen on {where} ({failure.strerror}); expected a free port")
+            where = settings.host if settings.host.startswith(UNIX_HOST) else f"{settings.host} port {settings.port}"
+            what = "GATEWAY_HOST" if settings.host.startswith(UNIX_HOST) else "PORT"
+            expected = "a path that may be bound" if settings.host.startswith(UNIX_HOST) else "a free port"
+            log.error(
+                log.SERVICE_UNAVAILABLE, error=f"{what}: cannot listen on {where} ({failure.strerror}); expected {expected}"
+            )
             self.exit_code = UNAVAILABLE
             return
         listener.start_soon(self._drain, service.drain)
-        await announce(f"http://{_reachable(settings.host)}:{port}/mcp")
+        await announce(_address(settings.host, port, passed_on=service.is_passed_on))
         await service.ended.wait()
 
     def _announce(self, gateway: Gateway, address: str) -> None:
@@ -254,8 +259,10 @@ def _status(gateway: Gateway) -> str:
     return f"serving, {answering}/{len(databases)} databases answer"
 
 
-def _reachable(host: str) -> str:
-    """An address a client on this machine can use for what `host` binds."""
-    if host in ("0.0.0.0", "::"):
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host else host
+def _address(host: str, port: int, *, passed_on: bool) -> str:
+    """The address that answers, in a form a client on this machine can use."""
+    if not port:
+        return "a Unix socket of the service manager" if passed_on else f"{host}:/mcp"
+    if passed_on or host in ("0.0.0.0", "::"):  # which address was passed on is the service manager's matter
+        return f"http://127.0.0.1:{port}/mcp"
+    return f"http://[{host}]:{port}/mcp" if ":" in host else f"http://{host}:{port}/mcp"

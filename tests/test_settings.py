@@ -148,7 +148,7 @@ PROBLEMS = [
         for word in ("0", "65536", "-1", "80a", " 80", "8e1", "٣")
     ),
     ("PORT", "9" * 5000, 'found "999'),
-    ("GATEWAY_HOST", "[::]", 'found "[::]"; expected an IP address without brackets, or a host name'),
+    ("GATEWAY_HOST", "[::]", 'found "[::]"; expected an IP address without brackets, a host name, or unix:/path'),
     ("GATEWAY_HOST", "http://h", 'found "http://h"; expected an IP address'),
     ("DB_PATH", "/data/", 'found "/data/"; expected the path of a file'),
     ("GATEWAY_TRANSPORT", "sse", 'found "sse"; expected http or stdio'),

@@ -83,6 +83,8 @@ def command(sql: str, database: str | None, intent: str, url: str | None, as_jso
 def own_url(environ: Mapping[str, str]) -> str:
     """The address at which a gatewayd with this environment can be reached from this machine."""
     host = environ.get("GATEWAY_HOST") or DEFAULTS["GATEWAY_HOST"] or ""
+    if host.startswith("unix:"):
+        raise click.UsageError("GATEWAY_HOST is a Unix socket, which this command does not speak to; name an address with --url")
     host = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     return f"http://{host}:{environ.get('PORT') or DEFAULTS['PORT']}/mcp"
 

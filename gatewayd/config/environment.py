@@ -14,6 +14,8 @@ from gatewayd.config.variables import DEFAULTS
 from gatewayd.policy.file.problem import did_you_mean, quoted
 
 ANY: Final = ("*",)
+UNIX_HOST: Final = "unix:"
+"""How GATEWAY_HOST begins where it names a Unix socket."""
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})

@@ -3,6 +3,7 @@
 `serve`, `check` and `demo` share this path. Nothing here opens a socket or a database; files are read through `read_file` alone.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Final, Literal, cast, get_args
 import msgspec
 
 from gatewayd.config.credentials import CredentialProblem, ReadFile, Secret, Variables, read_credential
-from gatewayd.config.environment import ANY, Environment, is_address, is_decimal, is_loopback
+from gatewayd.config.environment import ANY, UNIX_HOST, Environment, is_address, is_decimal, is_loopback
 from gatewayd.config.variables import CONTROL_PLANE, DEFAULTS, NAMES
 from gatewayd.log import Level
 from gatewayd.policy.file import dsn
@@ -25,6 +26,7 @@ Telemetry = Literal["on", "off", "debug"]
 DenyRule = Literal["table_access", "multi_statement", "dangerous_statement", "parse_error"]
 
 DENY_RULES: Final[frozenset[DenyRule]] = frozenset(get_args(DenyRule))
+UNIX_PATH_BYTES: Final = 107  # sun_path, unix(7)
 LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
 _HEARTBEAT_MS_MAX: Final = 604_800_000
@@ -175,8 +177,13 @@ class _Loader(Environment):
 
     def host(self) -> str:
         value = self.text("GATEWAY_HOST") or ""
+        if value.startswith(UNIX_HOST):
+            path = value.removeprefix(UNIX_HOST)
+            if not path.startswith("/") or "\0" in path or len(os.fsencode(path)) > UNIX_PATH_BYTES:
+                self.report("GATEWAY_HOST", f"found {quoted(value)}", f"unix:/path of at most {UNIX_PATH_BYTES} bytes")
+            return value
         if not is_address(value) and not _HOST_NAME.fullmatch(value):
-            self.report("GATEWAY_HOST", f"found {quoted(value)}", "an IP address without brackets, or a host name")
+            self.report("GATEWAY_HOST", f"found {quoted(value)}", "an IP address without brackets, a host name, or unix:/path")
         return value
 
     def allowed_hosts(self, bound: str) -> tuple[str, ...] | None:

@@ -30,7 +30,12 @@ VARIABLES: Final[tuple[Variable, ...]] = (
     ),
     Variable("GATEWAY_POLICY_FILE", None, "path of the YAML policy file; without one every read is allowed, every write denied"),
     Variable("PORT", "8080", "HTTP port, 1 to 65535"),
-    Variable("GATEWAY_HOST", "0.0.0.0", "address the HTTP listener binds; `::` is IPv6 and IPv4", since="0.7.1"),
+    Variable(
+        "GATEWAY_HOST",
+        "0.0.0.0",
+        "address the HTTP listener binds; `::` is IPv6 and IPv4, `unix:/path` a Unix socket",
+        since="0.7.1",
+    ),
     Variable(
         "DB_PATH",
         "/data/audit.db",

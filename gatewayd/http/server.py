@@ -7,6 +7,7 @@ get the grace time, and what is left is cancelled.
 import errno
 import resource
 import socket
+from collections.abc import Sequence
 from typing import Final, final
 
 import msgspec
@@ -18,8 +19,8 @@ from gatewayd.fairness.loop_share import LoopShare, LoopShareStatistics
 from gatewayd.fairness.unsent_budget import UnsentBudget
 from gatewayd.http.connection import FULL, KEEP_ALIVE_S, Connection, Handler
 from gatewayd.http.connection_sweep import ConnectionSweep
+from gatewayd.http.listeners import close, open_listeners, port_of
 
-BACKLOG: Final = 1024
 CONNECTIONS: Final = 4096
 RESERVED_DESCRIPTORS: Final = 256  # for pools, the audit file, the loops: agents' connections must not starve them
 _CROWD: Final = 1024  # so many connections leave memory behind that is worth collecting
@@ -64,12 +65,14 @@ class HttpServer:
         port: int,
         *,
         stop: trio.Event,
+        inherited: Sequence[trio.SocketListener] = (),
         task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serves until `stop`, then as above. Reports the bound port; `OSError` when it cannot be bound."""
-        listeners = await open_listeners(host, port)
+        """Serves until `stop`, then as above, on `inherited` where there are any. Reports the bound port, 0 for a Unix socket;
+        `OSError` when it cannot be bound."""
+        listeners = list(inherited) or await open_listeners(host, port)
         try:
-            bound: int = listeners[0].socket.getsockname()[1]
+            bound = port_of(listeners[0])
             async with trio.open_nursery() as around:
                 around.start_soon(self._intake.run)
                 around.start_soon(self._watch.expire)
@@ -83,7 +86,7 @@ class HttpServer:
                         await stop.wait()
                         accepting.cancel_scope.cancel()
                     for listener in listeners:
-                        await listener.aclose()
+                        await close(listener, own=not inherited)
                     connections.cancel_scope.deadline = trio.current_time() + self._grace_s
                     for connection in list(self._open):
                         connection.stop()
@@ -157,44 +160,6 @@ def connections_that_fit(wanted: int) -> int:
     if allowed > soft:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return max(1, max(allowed, soft) - RESERVED_DESCRIPTORS)
-
-
-async def open_listeners(host: str, port: int) -> list[trio.SocketListener]:
-    """Every address of `host` on one port; `::` takes IPv4 too. Port 0 is the kernel's choice."""
-    if host == "::":
-        sock = trio.socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
-        try:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-            return [await _listen(sock, (host, port))]
-        except BaseException:
-            sock.close()
-            raise
-    listeners: list[trio.SocketListener] = []
-    flags = socket.AI_PASSIVE
-    try:
-        for family, kind, proto, _, address in await trio.socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags):
-            sock = trio.socket.socket(family, kind, proto)
-            if family == socket.AF_INET6:
-                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            if listeners and not port:
-                address = (address[0], listeners[0].socket.getsockname()[1], *address[2:])
-            listeners.append(await _listen(sock, address))
-    except BaseException:
-        for listener in listeners:
-            listener.socket.close()
-        raise
-    return listeners
-
-
-async def _listen(sock: trio.socket.SocketType, address: tuple[str | bytes | int, ...]) -> trio.SocketListener:
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        await sock.bind(address)
-        sock.listen(BACKLOG)
-    except BaseException:
-        sock.close()
-        raise
-    return trio.SocketListener(sock)
 
 
 def _more(listener: trio.SocketListener) -> list[trio.SocketStream]:

@@ -1,5 +1,6 @@
 """Everything HTTP put together: /mcp, the operators' routes where a token is set, metrics, and the server that carries them."""
 
+import os
 from typing import final
 
 import trio
@@ -8,6 +9,7 @@ from quart import Blueprint
 from gatewayd.config.settings import Settings
 from gatewayd.corridor.gateway import Gateway
 from gatewayd.corridor.reload import Reloader
+from gatewayd.http.listeners import passed_on
 from gatewayd.http.server import HttpServer
 from gatewayd.mcp.dispatch import Dispatch
 from gatewayd.mcp.header_rules import Callers
@@ -27,6 +29,8 @@ class HttpService:
         self, settings: Settings, dispatch: Dispatch, gateway: Gateway, reloader: Reloader, webhook: DenyWebhook | None
     ) -> None:
         self.ended = trio.Event()
+        self.is_passed_on = False
+        """Whether it serves on sockets of the service manager."""
         self._settings = settings
         self._gateway = gateway
         self._mcp = McpHttp(dispatch, Callers(settings.allowed_hosts, settings.allowed_origins))
@@ -37,8 +41,11 @@ class HttpService:
 
     async def serve(self, *, stop: trio.Event, task_status: trio.TaskStatus[int]) -> None:
         """Serves until `stop` and the grace after it. Reports the bound port; OSError when it cannot be bound."""
+        settings = self._settings
         try:
-            await self._server.serve(self._settings.host, self._settings.port, stop=stop, task_status=task_status)
+            inherited = passed_on(os.environ, os.getpid())
+            self.is_passed_on = bool(inherited)
+            await self._server.serve(settings.host, settings.port, stop=stop, inherited=inherited, task_status=task_status)
         finally:
             self.ended.set()
 

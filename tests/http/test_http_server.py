@@ -17,7 +17,8 @@ import trio.testing
 from gatewayd.http import connection as connections
 from gatewayd.http import http1, wire
 from gatewayd.http.asgi import asgi
-from gatewayd.http.server import HttpServer, open_listeners
+from gatewayd.http.listeners import open_listeners
+from gatewayd.http.server import HttpServer
 
 HELLO = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 PATIENCE_S = 100  # nothing here takes long; a machine may

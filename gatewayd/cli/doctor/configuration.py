@@ -10,7 +10,7 @@ from gatewayd.audit.events import DEFAULT_DATABASE
 from gatewayd.cli.check import unwritable
 from gatewayd.cli.doctor.check import Check, fail, ok, warn
 from gatewayd.cli.policyfile import Entry
-from gatewayd.config.environment import is_loopback
+from gatewayd.config.environment import UNIX_HOST, is_loopback
 from gatewayd.config.settings import Settings
 from gatewayd.policy.tools.lint import lint
 
@@ -86,6 +86,8 @@ def _audit_file(path: str) -> Iterator[Check]:
 
 
 def _listener(settings: Settings) -> Check:
+    if settings.host.startswith(UNIX_HOST):
+        return ok("listener", f"{settings.host}: this machine only, those who may open the socket")
     where = f"{settings.host} port {settings.port}"
     if is_loopback(settings.host):
         return ok("listener", f"{where}: this machine only")
