@@ -11,9 +11,6 @@ from typing import Final, final
 import msgspec
 import trio
 
-A_PASS: Final = 16
-WAITING: Final = 1024  # about a second of work, then turning away is kinder
-
 
 class LoopShareStatistics(msgspec.Struct, frozen=True):
     waiting: int
@@ -24,7 +21,7 @@ class LoopShareStatistics(msgspec.Struct, frozen=True):
 class LoopShare:
     """`take`, or else `wait`, before each request. `run` serves for as long as requests come."""
 
-    def __init__(self, a_pass: int = A_PASS, waiting: int = WAITING) -> None:
+    def __init__(self, a_pass: int, waiting: int) -> None:
         self._a_pass: Final = a_pass
         self._most: Final = waiting
         self._left = a_pass

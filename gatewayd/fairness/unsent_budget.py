@@ -6,16 +6,20 @@ taken nothing for longest is dropped: whoever reads at all, however slowly, come
 
 from typing import Final, final
 
+import msgspec
 import trio
 
 from gatewayd.process_memory import Tide
 
-BUDGET_BYTES: Final = 256 * 1024 * 1024
+
+class UnsentStatistics(msgspec.Struct, frozen=True):
+    clients: int  # that take nothing just now
+    held_bytes: int  # of answers to them
 
 
 @final
 class UnsentBudget:
-    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
+    def __init__(self, budget_bytes: int) -> None:
         self._budget: Final = budget_bytes
         self._held = 0
         self._tide: Final = Tide()
@@ -34,6 +38,9 @@ class UnsentBudget:
 
     def end(self, wait: trio.CancelScope) -> None:
         self._held -= self._waits.pop(wait, 0)
+
+    def statistics(self) -> UnsentStatistics:
+        return UnsentStatistics(len(self._waits), self._held)
 
     def connection_ended(self) -> None:
         """Its answer is not referred to any more, as it still is when `end` is called."""

@@ -1,6 +1,7 @@
 """The life of one connection inside the fence: a request is waited for, let in and handled, in one task; the end has an order.
 
-What its bytes mean is in `http1.py`, how they come and go in `wire.py`, what a handler does with a request in `exchange.py`.
+Its states are in `connection_state.py`, what its bytes mean in `http1.py`, how they come and go in `wire.py`, what a handler
+does with a request in `exchange.py`.
 hypercorn's own `TCPServer` and `H11Protocol` stay outside: they open a nursery and restart an idle task per request, write head
 and body apart, shield a send without a deadline, and crash on a websocket upgrade with one byte too many (hypercorn #225).
 """
@@ -13,41 +14,53 @@ import h11
 import trio
 
 from gatewayd import log
+from gatewayd.config.bounds import HTTP_BOUNDS, HttpBounds
 from gatewayd.fairness.loop_share import LoopShare
 from gatewayd.fairness.unsent_budget import UnsentBudget
-from gatewayd.http.http1 import HEAD_BYTES, Http1
-from gatewayd.http.open_exchange import BODY_READ_BYTES, Address, HttpExchange, Watching
+from gatewayd.http.date import DateHeader
+from gatewayd.http.http1 import HEAD_BYTES, Http1, turned_away
+from gatewayd.http.open_exchange import BODY_READ_BYTES, HttpExchange, SocketAddress, Watching
 from gatewayd.http.wire import ClientGone, Wire
-
-KEEP_ALIVE_S: Final = 75.0
-HEAD_S: Final = 30.0  # for the rest of a request head once its first byte is there
-LINGER_S: Final = 2.0  # of silence from a client whose request was answered before all of it was read
-LINGER_MOST_S: Final = 30.0  # while it goes on sending: a body of some MiB takes a usual line longer than a moment
-
-FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-_AGENTS: Final = b"POST /mcp"  # operators' requests and /health pass by the intake
 
 Handler = Callable[[HttpExchange], Awaitable[None]]
 
 
 @final
-class Connection:
-    """Serves one socket until it ends, one request after the other."""
+class HttpConnection:
+    """Serves one socket until it ends, one request after the other. Requests that begin with the bytes `in_turns` wait for their
+    turn at `intake`; all others pass it by, so that a flood of the former holds up none of the latter."""
 
     def __init__(
-        self, handler: Handler, stream: trio.SocketStream, intake: LoopShare, watching: Watching, unsent: UnsentBudget
+        self,
+        handler: Handler,
+        stream: trio.SocketStream,
+        intake: LoopShare,
+        watching: Watching,
+        unsent: UnsentBudget,
+        *,
+        in_turns: bytes | None = None,
+        bounds: HttpBounds = HTTP_BOUNDS,
+        date: DateHeader | None = None,
     ) -> None:
         self.idle_since_s = inf
         """When it began to wait for a request; infinite while one is in progress."""
         self._handler: Final = handler
         self._intake: Final = intake
-        self._wire: Final = Wire(stream, unsent)
-        self._http: Final = Http1()
+        self._in_turns: Final = in_turns
+        self._bounds: Final = bounds
+        self._date: Final = date or DateHeader()
+        self._wire: Final = Wire(stream, unsent, bounds.send_s)
+        self._http: Final = Http1(self._date)
         self._exchange: Final = HttpExchange(
             self._http, self._wire, watching, _address(stream.socket.getpeername()), _address(stream.socket.getsockname())
         )
         self._whole = trio.CancelScope()
         self._lingering: trio.CancelScope | None = None
+
+    @property
+    def ahead_bytes(self) -> int:
+        """What the client sent behind the request in progress."""
+        return self._http.ahead_bytes
 
     def stop(self) -> None:
         """No request after the one in progress; at once when none is."""
@@ -55,7 +68,7 @@ class Connection:
         if self.idle_since_s != inf:
             self.expire()
         if self._lingering is not None:
-            self._lingering.deadline = min(self._lingering.deadline, trio.current_time() + LINGER_S)
+            self._lingering.deadline = min(self._lingering.deadline, trio.current_time() + self._bounds.linger_s)
 
     def expire(self) -> None:
         """Ends it without another word."""
@@ -81,7 +94,7 @@ class Connection:
             return False
         self.idle_since_s = trio.current_time()
         try:
-            if self._http.is_empty:
+            if self._http.state == "idle":
                 data = await self._wire.read(HEAD_BYTES)
                 if not await self._may_begin(data) or not data:
                     return False
@@ -90,7 +103,7 @@ class Connection:
                 self._http.feed(data)
             if self._http.begins():
                 return True
-            with trio.move_on_after(HEAD_S):
+            with trio.move_on_after(self._bounds.head_s):
                 while True:
                     self._http.feed(await self._wire.read(HEAD_BYTES))
                     if self._http.begins():
@@ -104,20 +117,20 @@ class Connection:
         return False
 
     async def _may_begin(self, data: bytes) -> bool:
-        """In its turn, if it is what comes in floods: agents, and their leaving. False: turned away, without having parsed it."""
-        if data and not data.startswith(_AGENTS):
+        """In its turn, if it is one of those, or a client that leaves, as they do in floods too. False: turned away unread."""
+        if self._in_turns is None or (data and not data.startswith(self._in_turns)):
             return True
         if self._intake.take() or await self._wait_for_intake(is_leaving=not data):
             return True
         if len(data) == HEAD_BYTES:
             self._http.feed(data)  # more is on its way, so `_linger` must take it
-        await self._wire.write(FULL)
+        await self._wire.write(turned_away(self._date))
         return False
 
     async def _wait_for_intake(self, *, is_leaving: bool) -> bool:
         """Idle no more: neither the time of an idle connection nor a stop ends it before it is answered."""
         self.idle_since_s = inf
-        with trio.move_on_after(HEAD_S):
+        with trio.move_on_after(self._bounds.head_s):
             may_begin = await self._intake.wait(is_leaving=is_leaving)
             self.idle_since_s = trio.current_time()
             if may_begin and not is_leaving and self._wire.has_left():
@@ -127,12 +140,11 @@ class Connection:
         return False
 
     async def _handle(self) -> None:
-        self._exchange.begin()
         try:
             await self._handler(self._exchange)
         except Exception as error:
             self._fail(error)
-        if not self._wire.is_gone and not self._exchange.is_answered:
+        if not self._wire.is_gone and self._http.needs_answer:
             await self._exchange.refuse(500)
 
     def _fail(self, error: Exception) -> None:
@@ -149,12 +161,12 @@ class Connection:
     async def _recycled(self) -> bool:
         """Whether the connection can take another request. What the handler left of a small body is read and dropped: a client
         may send it after its answer, and would find the connection closed."""
-        if self._http.is_between:
+        if self._http.state in ("idle", "head"):
             return True
-        if not self._http.is_done:
+        if self._http.state != "answered":
             return False
         try:
-            with trio.move_on_after(LINGER_S):
+            with trio.move_on_after(self._bounds.linger_s):
                 while self._http.body()[1]:
                     if (self._http.body_bytes or BODY_READ_BYTES) >= BODY_READ_BYTES or self._http.wants_continue:
                         return False
@@ -167,15 +179,16 @@ class Connection:
         """Lets the last answer arrive: closing over unread bytes would make the kernel reset it away (RFC 9112 section 9.6)."""
         if not self._http.has_unread:
             return
-        with trio.move_on_after(LINGER_S if self._http.is_last else LINGER_MOST_S) as self._lingering:
+        bounds = self._bounds
+        with trio.move_on_after(bounds.linger_s if self._http.is_last else bounds.linger_most_s) as self._lingering:
             try:
                 await self._wire.end()
-                with trio.move_on_after(LINGER_S) as silence:
+                with trio.move_on_after(bounds.linger_s) as silence:
                     while await self._wire.read(BODY_READ_BYTES):
-                        silence.deadline = trio.current_time() + LINGER_S
+                        silence.deadline = trio.current_time() + bounds.linger_s
             except ClientGone:
                 pass
 
 
-def _address(name: tuple[Any, ...] | str) -> Address | None:
+def _address(name: tuple[Any, ...] | str) -> SocketAddress | None:
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None

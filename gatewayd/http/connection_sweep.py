@@ -1,13 +1,12 @@
-"""What is looked at from time to time for all connections together, so that no request pays for a deadline or a task of its own:
-who idles too long, and whose client left during a call that ends with its client."""
+"""Checks of all connections together, every so often, so that no request needs a deadline or a task of its own: which have been
+idle too long, and whose client has disconnected during a call that ends when its client does."""
 
 from collections.abc import Collection
 from typing import Final, final
 
 import trio
 
-from gatewayd.http import connection as connections
-from gatewayd.http.connection import Connection
+from gatewayd.http.connection import HttpConnection
 from gatewayd.http.open_exchange import HttpExchange
 
 LOOK_S: Final = 0.1  # a call that is over sooner is not looked at
@@ -17,8 +16,9 @@ LOOK_S: Final = 0.1  # a call that is over sooner is not looked at
 class ConnectionSweep:
     """`connections` is a live view of those that are open."""
 
-    def __init__(self, connections: Collection[Connection]) -> None:
+    def __init__(self, connections: Collection[HttpConnection], keep_alive_s: float) -> None:
         self._connections: Final = connections
+        self._keep_alive_s: Final = keep_alive_s
         self._watched: set[HttpExchange] = set()
         self._wanted = trio.Event()
 
@@ -33,8 +33,8 @@ class ConnectionSweep:
     async def expire(self) -> None:
         """Ends what idles, at most a tenth of the time late. Runs until cancelled."""
         while True:
-            await trio.sleep(connections.KEEP_ALIVE_S / 10)
-            since_s = trio.current_time() - connections.KEEP_ALIVE_S
+            await trio.sleep(self._keep_alive_s / 10)
+            since_s = trio.current_time() - self._keep_alive_s
             for connection in tuple(self._connections):
                 if connection.idle_since_s < since_s:
                     connection.expire()

@@ -1,7 +1,8 @@
 """HTTP/1.1 of one connection without its socket: bytes in, requests and bodies out; answers in, bytes out.
 
-h11 reads and writes it. Two short cuts lead past h11, for what it costs a call (PROFILE.md): a head that repeats another is
-recognised instead of read (`repeated.py`), and a plain answer is written here as h11 would write it.
+h11 reads and writes it. One short cut leads past h11: a request whose head repeats another is recognised instead of read
+(`repeated_heads.py`), and a plain answer is written here as h11 would write it. The states of the connection and
+what leads from one to the next are in `connection_state.py`.
 """
 
 from collections.abc import Sequence
@@ -9,30 +10,33 @@ from typing import Final, final
 
 import h11
 
+from gatewayd.http.connection_state import State, Step, after
+from gatewayd.http.date import DateHeader
 from gatewayd.http.exchange import Head, Header
 from gatewayd.http.repeated_heads import RepeatedHead, repeated_head
 
 HEAD_BYTES: Final = 16 * 1024  # h11 checks between reads, so reads of this size make the true bound twice it
 _CLOSE: Final = (b"connection", b"close")
 READ_AHEAD_BYTES: Final = 64 * 1024  # of requests that a client pipelines behind one in progress
+_PLAIN: Final = b"HTTP/1.1 %d \r\ndate: %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+_TURNED_AWAY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\ndate: %s\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+)
 
 
 @final
 class Http1:
-    """One request after the other. One is in progress from when `recognises` or `begins` is true until `plain_answer`, or until
-    `recycle` after the other forms of an answer. What reads raises h11.RemoteProtocolError, with the status to answer.
+    """One request after the other. A parser reads one request and is then replaced; in state `known` it is already the next
+    request's. Methods that read raise h11.RemoteProtocolError, with the status to answer."""
 
-    A parser reads one request and is then replaced. Whose it is tells what `feed` adds to:
-    - while h11 reads the request in progress, to that one, and behind its end to the next;
-    - while a recognised request is in progress, which h11 never sees, already to the next.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, date: DateHeader) -> None:
+        self.state: State = "idle"
         self.head: Head
         self.body_bytes: int | None = None
         """What the request's Content-Length says, if it has one."""
         self.is_last = False
         """Set by who wants the connection to end behind the request in progress: its answer says so."""
+        self._date: Final = date
         self._h11: h11.Connection
         self._fed: bytes | None
         """All that this parser was given: nothing, or one piece; None once it was more."""
@@ -44,27 +48,25 @@ class Http1:
 
     # -- requests
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing of the next request is here. Between requests."""
-        return self._fed == b""
-
     def recognises(self, data: bytes) -> bool:
-        """Whether `data` is a whole request whose head is known; it is in progress then. While `is_empty`; else `feed` it."""
+        """Whether `data` is a whole request whose head came before; it is in progress then. In state `idle`; else `feed` it."""
         body = None if self._repeated is None else self._repeated.body_of(data)
         if self._repeated is None or body is None:
             return False
         self.head, self.body_bytes = self._repeated.head, len(body)
         self._recognised = (data, body)
+        self._take("recognised")
         return True
 
     def feed(self, data: bytes) -> None:
-        """What the client sent; empty at its end."""
+        """Takes what the client sent; empty at its end."""
+        if self.state in ("idle", "head"):
+            self._take("fed")
         self._fed = data if self._fed == b"" else None
         self._h11.receive_data(data)
 
     def begins(self) -> bool:
-        """Whether the head of a request is here; it is in progress then. Otherwise more must be fed."""
+        """Whether the whole head of a request is here; it is in progress then. Otherwise more must be fed. In state `head`."""
         event = self._h11.next_event()
         if event is h11.NEED_DATA:
             return False
@@ -78,6 +80,7 @@ class Http1:
             else:
                 headers.append((name, value))
         self.head = Head(event.method.decode("ascii"), event.target, event.http_version.decode("ascii"), headers)
+        self._take("begun")
         return True
 
     def body(self) -> tuple[bytes, bool]:
@@ -99,9 +102,14 @@ class Http1:
         return self._h11.they_are_waiting_for_100_continue
 
     @property
+    def ahead_bytes(self) -> int:
+        """What came behind the request in progress."""
+        return len(self._h11.trailing_data[0])
+
+    @property
     def may_feed_ahead(self) -> bool:
-        """Whether what came behind the request in progress is still little."""
-        return len(self._h11.trailing_data[0]) <= READ_AHEAD_BYTES
+        """Whether that is still little."""
+        return self.ahead_bytes <= READ_AHEAD_BYTES
 
     @property
     def has_unread(self) -> bool:
@@ -115,64 +123,84 @@ class Http1:
         """Whether the request is a POST that was read to its end, on a connection that goes on."""
         if self.is_last:
             return False
-        return self._recognised is not None or (self._h11.their_state is h11.DONE and self.head.method == "POST")
+        return self.state == "known" or (self._h11.their_state is h11.DONE and self.head.method == "POST")
 
     def plain_answer(self, status: int, body_bytes: int) -> bytes:
         """The head of an answer in JSON; its body follows as it is. The next request can come. Only if `takes_plain_answer`: h11
-        has read all of the request and will read another, so what it would do for these bytes is what they take."""
-        if self._recognised is not None:
-            self._recognised = None  # the parser is the next request's already
+        has read all of the request and will read another, so these bytes are those that it would write."""
+        was_known = self.state == "known"
+        self._take("answered_plainly")
+        if was_known:
+            self._recognised = None
+            if self._fed != b"":
+                self._take("fed")  # the parser is the next request's already
         else:
             ahead = self._h11.trailing_data[0]
             if self._fed and not ahead:
                 self._repeated = repeated_head(self._fed, self.head, self.body_bytes)
             self._replace_parser(ahead)  # it would want to be told of the answer
-        return b"HTTP/1.1 %d \r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % (status, body_bytes)
+        return _PLAIN % (status, self._date.value(), body_bytes)
 
     def continue_(self) -> bytes:
         """100 Continue."""
         return self._h11.send(h11.InformationalResponse(status_code=100, headers=[])) or b""
 
     def start(self, status: int, headers: Sequence[Header]) -> bytes:
-        return self._start(status, [*headers, _CLOSE] if self.is_last else [*headers])
+        """The head of an answer."""
+        self._hand_to_h11()
+        self._take("answer_begun")
+        return self._head(status, [*headers, _CLOSE] if self.is_last else [*headers])
 
     def data(self, data: bytes) -> bytes:
         return self._h11.send(h11.Data(data=data)) or b""
 
     def end(self) -> bytes:
-        return self._h11.send(h11.EndOfMessage()) or b""
+        out = self._h11.send(h11.EndOfMessage()) or b""
+        self._take("answer_ended" if self._h11.our_state is h11.DONE else "ended")
+        return out
 
     def error(self, status: int) -> bytes:
-        """An answer that ends the connection; nothing when another has begun."""
-        if self._h11.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+        """An answer without a body that ends the connection; nothing when another has begun."""
+        if self.state not in ("head", "read", "known"):
             return b""
-        return self._start(status, [(b"content-length", b"0"), _CLOSE]) + self.end()
-
-    def _start(self, status: int, headers: list[Header]) -> bytes:
-        if self._recognised is not None:
-            self._read_recognised(self._recognised[0])
-        return self._h11.send(h11.Response(status_code=status, headers=headers)) or b""
+        self._hand_to_h11()
+        self._take("refused")
+        return self._head(status, [(b"content-length", b"0"), _CLOSE]) + (self._h11.send(h11.EndOfMessage()) or b"")
 
     @property
-    def is_between(self) -> bool:
-        """Whether no request is in progress."""
-        return self._h11.our_state is h11.IDLE and self._recognised is None
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the request in progress has all of its answer, one that lets the connection go on."""
-        return self._h11.our_state is h11.DONE
+    def needs_answer(self) -> bool:
+        """Whether a request is in progress and no answer to it has begun."""
+        return self.state in ("read", "known")
 
     def recycle(self) -> bool:
-        """Whether the next request can come, when this one `is_done` and read; else the connection must end."""
+        """Whether the next request can come: in state `answered`, when this one was read to its end. Else the connection ends."""
         try:
             self._h11.start_next_cycle()
         except h11.LocalProtocolError:
+            self._take("ended")
             return False
+        self._take("recycled")
         self._replace_parser(self._h11.trailing_data[0])
         return True
 
-    # -- parsers
+    # -- states and parsers
+
+    def _take(self, step: Step) -> None:
+        self.state = after(self.state, step)
+
+    def _head(self, status: int, headers: list[Header]) -> bytes:
+        dated = headers if any(name == b"date" for name, _ in headers) else [(b"date", self._date.value()), *headers]
+        return self._h11.send(h11.Response(status_code=status, headers=dated)) or b""
+
+    def _hand_to_h11(self) -> None:
+        """Has h11 read a recognised request after all, for an answer of another form than most."""
+        if self._recognised is None:
+            return
+        self._take("handed_to_h11")
+        request, self._recognised = self._recognised[0], None
+        self._replace_parser(request + self._h11.trailing_data[0])
+        while self._h11.their_state in (h11.IDLE, h11.SEND_BODY):
+            self._h11.next_event()
 
     def _replace_parser(self, data: bytes) -> None:
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
@@ -180,12 +208,10 @@ class Http1:
         if data:
             self.feed(data)
 
-    def _read_recognised(self, request: bytes) -> None:
-        """Has h11 read it after all, for an answer of another form than most."""
-        self._recognised = None
-        self._replace_parser(request + self._h11.trailing_data[0])
-        while self._h11.their_state in (h11.IDLE, h11.SEND_BODY):
-            self._h11.next_event()
+
+def turned_away(date: DateHeader) -> bytes:
+    """503 for a connection or request that is not read."""
+    return _TURNED_AWAY % date.value()
 
 
 def _refuse(request: h11.Request) -> None:

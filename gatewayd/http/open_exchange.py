@@ -17,7 +17,7 @@ from gatewayd.http.wire import ClientGone, Wire
 BODY_READ_BYTES: Final = 256 * 1024
 _JSON: Final = (b"content-type", b"application/json")
 
-Address = tuple[str, int]
+SocketAddress = tuple[str, int]
 
 
 class Watching(Protocol):
@@ -29,21 +29,18 @@ class Watching(Protocol):
 
 @final
 class HttpExchange:
-    """An `Exchange`. One object for all of a connection, one after the other; `begin` starts the next."""
+    """An `Exchange`. One object for all requests of a connection, one after the other."""
 
-    def __init__(self, http: Http1, wire: Wire, watching: Watching, peer: Address | None, local: Address | None) -> None:
+    def __init__(
+        self, http: Http1, wire: Wire, watching: Watching, peer: SocketAddress | None, local: SocketAddress | None
+    ) -> None:
         self.peer: Final = peer
         self.local: Final = local
         self.client: Final = peer[0] if peer else ""
-        self.is_answered = True
-        """Whether its answer has begun."""
         self._http: Final = http
         self._wire: Final = wire
         self._watching: Final = watching
         self._watched: trio.CancelScope | None = None
-
-    def begin(self) -> None:
-        self.is_answered = False
 
     @property
     def head(self) -> Head:
@@ -168,6 +165,5 @@ class HttpExchange:
     def _begin_answer(self) -> None:
         if self._wire.is_gone:
             raise ClientGone
-        if self.is_answered:
+        if not self._http.needs_answer:
             raise h11.LocalProtocolError("this exchange has its answer")
-        self.is_answered = True

@@ -15,13 +15,15 @@ import trio
 
 from gatewayd import log
 from gatewayd import process_memory as memory
+from gatewayd.config.bounds import HTTP_BOUNDS, HttpBounds
 from gatewayd.fairness.loop_share import LoopShare, LoopShareStatistics
-from gatewayd.fairness.unsent_budget import UnsentBudget
-from gatewayd.http.connection import FULL, KEEP_ALIVE_S, Connection, Handler
+from gatewayd.fairness.unsent_budget import UnsentBudget, UnsentStatistics
+from gatewayd.http.connection import Handler, HttpConnection
 from gatewayd.http.connection_sweep import ConnectionSweep
+from gatewayd.http.date import DateHeader
+from gatewayd.http.http1 import turned_away
 from gatewayd.http.listeners import close, open_listeners, port_of
 
-CONNECTIONS: Final = 4096
 RESERVED_DESCRIPTORS: Final = 256  # for pools, the audit file, the loops: agents' connections must not starve them
 _CROWD: Final = 1024  # so many connections leave memory behind that is worth collecting
 _CROWD_LOOK_S: Final = 5.0
@@ -35,21 +37,29 @@ class ServerStatistics(msgspec.Struct, frozen=True):
     accepted: int  # since start
     refused: int  # since start, over the cap
     failed: int  # since start, ended by a bug
+    ahead_bytes: int  # that clients sent behind the request in progress
+    unsent: UnsentStatistics
     intake: LoopShareStatistics
 
 
 @final
 class HttpServer:
-    """Serves one handler of exchanges. `serve` runs once."""
+    """Serves one handler of exchanges. `serve` runs once. Knows no address: which requests come in floods and are therefore taken
+    in turns, so many in a pass of the loop, is said by `in_turns`, their first bytes (`POST /path`); by default none."""
 
-    def __init__(self, handler: Handler, *, grace_s: float, max_connections: int = CONNECTIONS) -> None:
+    def __init__(
+        self, handler: Handler, *, grace_s: float, in_turns: bytes | None = None, bounds: HttpBounds = HTTP_BOUNDS
+    ) -> None:
         self._handler: Final = handler
         self._grace_s: Final = grace_s
-        self._max: Final = connections_that_fit(max_connections)
-        self._intake: Final = LoopShare()
-        self._unsent: Final = UnsentBudget()
-        self._open: set[Connection] = set()
-        self._watch: Final = ConnectionSweep(self._open)
+        self._in_turns: Final = in_turns
+        self._bounds: Final = bounds
+        self._date: Final = DateHeader()
+        self._max: Final = connections_that_fit(bounds.connections)
+        self._intake: Final = LoopShare(bounds.begun_in_a_pass, bounds.waiting_unread)
+        self._unsent: Final = UnsentBudget(bounds.unsent_bytes)
+        self._open: set[HttpConnection] = set()
+        self._watch: Final = ConnectionSweep(self._open, bounds.keep_alive_s)
         self._most_open = 0  # since the last crowd left
         self._accepted = 0
         self._refused = 0
@@ -57,7 +67,15 @@ class HttpServer:
         self._last_accept_log_s = -_ACCEPT_LOG_S
 
     def statistics(self) -> ServerStatistics:
-        return ServerStatistics(len(self._open), self._accepted, self._refused, self._failed, self._intake.statistics())
+        return ServerStatistics(
+            len(self._open),
+            self._accepted,
+            self._refused,
+            self._failed,
+            sum(connection.ahead_bytes for connection in self._open),
+            self._unsent.statistics(),
+            self._intake.statistics(),
+        )
 
     async def serve(
         self,
@@ -114,10 +132,19 @@ class HttpServer:
         """One connection; no exception of it, whatever its class, reaches the others."""
         if len(self._open) >= self._max:
             self._refused += 1
-            await _turn_away(stream)
+            await self._turn_away(stream)
             return
         try:
-            connection = Connection(self._handler, stream, self._intake, self._watch, self._unsent)
+            connection = HttpConnection(
+                self._handler,
+                stream,
+                self._intake,
+                self._watch,
+                self._unsent,
+                in_turns=self._in_turns,
+                bounds=self._bounds,
+                date=self._date,
+            )
         except OSError:  # gone before it was looked at
             await trio.aclose_forcefully(stream)
             return
@@ -133,6 +160,16 @@ class HttpServer:
             del connection
             self._unsent.connection_ended()
 
+    async def _turn_away(self, stream: trio.SocketStream) -> None:
+        """A short answer if the socket takes it, never a wait."""
+        try:
+            with trio.move_on_after(1):
+                await stream.send_all(turned_away(self._date))
+        except trio.BrokenResourceError:
+            pass
+        finally:
+            await trio.aclose_forcefully(stream)
+
     async def _collect_after_crowds(self) -> None:
         """Twice: Trio's heap holds the deadlines of connections that have ended until their time, and each a piece of memory."""
         while True:
@@ -140,7 +177,7 @@ class HttpServer:
             if self._most_open >= _CROWD > 8 * len(self._open):
                 self._most_open = 0
                 memory.collect()
-                await trio.sleep(KEEP_ALIVE_S)
+                await trio.sleep(self._bounds.keep_alive_s)
                 memory.collect()
 
     def _log_accept(self, error: OSError) -> None:
@@ -175,14 +212,3 @@ def _more(listener: trio.SocketListener) -> list[trio.SocketStream]:
     finally:
         shared.detach()
     return found
-
-
-async def _turn_away(stream: trio.SocketStream) -> None:
-    """A short answer if the socket takes it, never a wait."""
-    try:
-        with trio.move_on_after(1):
-            await stream.send_all(FULL)
-    except trio.BrokenResourceError:
-        pass
-    finally:
-        await trio.aclose_forcefully(stream)

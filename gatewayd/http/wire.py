@@ -11,24 +11,25 @@ import trio
 
 from gatewayd.fairness.unsent_budget import UnsentBudget
 
-SEND_S: Final = 30.0  # for one write that the client does not take
 _JOINED_BYTES: Final = 128 * 1024  # a larger body is written behind its head instead of copied beside it
 
 
 class ClientGone(ConnectionError):
-    """Raised by what reads and writes when nobody is there any more."""
+    """Raised by what reads and writes when the client has disconnected, or is treated as if it had."""
 
 
 @final
 class Wire:
-    """Of one socket, which it closes. Whatever fails on it sets `is_gone`; what waits raises ClientGone then."""
+    """Of one socket, which it closes. Any failure on it sets `is_gone`; whatever waits then raises ClientGone. A write of which
+    the client takes nothing for `send_s` seconds is such a failure."""
 
-    def __init__(self, stream: trio.SocketStream, unsent: UnsentBudget) -> None:
+    def __init__(self, stream: trio.SocketStream, unsent: UnsentBudget, send_s: float) -> None:
         self.is_gone = False
-        """Nobody is there any more, or is to be treated so: nothing more is due to be read or written. Never taken back."""
+        """The client has disconnected, or is treated as if it had: nothing more is read or written. Never taken back."""
         self._stream: Final = stream
         self._fd: Final = stream.socket.fileno()
         self._unsent: Final = unsent
+        self._send_s: Final = send_s
         self._out: list[bytes] = []
 
     async def read(self, at_most: int) -> bytes:
@@ -41,7 +42,7 @@ class Wire:
             raise ClientGone from error
 
     def read_now(self, at_most: int) -> bytes | None:
-        """What is here; None when nothing is, empty at the end and when nobody is there any more."""
+        """What has arrived; None when nothing has, empty at the end and when the client has disconnected."""
         try:
             return os.read(self._fd, at_most)
         except BlockingIOError:
@@ -93,7 +94,7 @@ class Wire:
 
     async def _room(self, held: int) -> None:
         ready = False
-        wait = trio.CancelScope(deadline=trio.current_time() + SEND_S)
+        wait = trio.CancelScope(deadline=trio.current_time() + self._send_s)
         self._unsent.begin(wait, held)
         try:
             with wait:

@@ -4,7 +4,7 @@ Quart costs 250 µs a request and ASGI 40, so calls pass through neither; operat
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from quart import Blueprint, Response
 from quart_trio import QuartTrio
@@ -17,7 +17,9 @@ from gatewayd.http.exchange import Exchange
 from gatewayd.http.open_exchange import HttpExchange
 from gatewayd.operators.health import health
 
-MCP_PATH = "/mcp"
+MCP_PATH: Final = "/mcp"
+AGENTS_REQUESTS: Final = b"POST /mcp"
+"""How the requests begin that come in floods. The operators' routes and /health are not held up by them."""
 
 
 def create_app(mcp: Callable[[Exchange], Awaitable[None]], blueprints: Sequence[Blueprint] = ()) -> Handler:

@@ -16,7 +16,7 @@ from gatewayd.mcp.header_rules import Callers
 from gatewayd.mcp.http import McpHttp
 from gatewayd.notify.webhook import DenyWebhook
 from gatewayd.operators.admin import admin_routes
-from gatewayd.operators.app import create_app
+from gatewayd.operators.app import AGENTS_REQUESTS, create_app
 from gatewayd.operators.audit_pull import audit_routes
 from gatewayd.operators.guard import Guard
 
@@ -37,7 +37,7 @@ class HttpService:
         self._webhook = webhook
         guard = Guard(settings.indexer_token.reveal() if settings.indexer_token else None)
         routes = self._operators(reloader, guard) if guard.is_enabled else []
-        self._server = HttpServer(create_app(self._mcp, routes), grace_s=settings.shutdown_grace_s)
+        self._server = HttpServer(create_app(self._mcp, routes), grace_s=settings.shutdown_grace_s, in_turns=AGENTS_REQUESTS)
 
     async def serve(self, *, stop: trio.Event, task_status: trio.TaskStatus[int]) -> None:
         """Serves until `stop` and the grace after it. Reports the bound port; OSError when it cannot be bound."""

@@ -20,7 +20,7 @@ from gatewayd.http.server import HttpServer
 from gatewayd.mcp.dispatch import Call, Dispatch, Tool, ToolResult
 from gatewayd.mcp.header_rules import Callers, default_hosts
 from gatewayd.mcp.http import McpHttp
-from gatewayd.operators.app import create_app
+from gatewayd.operators.app import AGENTS_REQUESTS, create_app
 
 CLIENTS = 8
 CALLS = 200  # of each client in a round
@@ -93,7 +93,7 @@ async def round_us(era: str) -> float:
     """Processor time of one call, in µs."""
     tools = (Tool("query", "Query", "query", {"type": "object"}, {}, answered),)
     mcp = McpHttp(Dispatch("bench", "1", lambda: tools), Callers(default_hosts("127.0.0.1"), None))
-    server = HttpServer(create_app(mcp), grace_s=1)
+    server = HttpServer(create_app(mcp), grace_s=1, in_turns=AGENTS_REQUESTS)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
 

@@ -17,7 +17,7 @@ import httpx
 import pytest
 import trio
 
-from gatewayd.http.server import CONNECTIONS
+from gatewayd.config.bounds import HTTP_BOUNDS
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import chains, kinds
 from tests.faults.hostile import PATIENCE_S, attacked
@@ -138,7 +138,7 @@ async def crowd(postgres: Postgres, folder: Path, connections: int) -> None:
                 peer.close()
         # Over the cap a connection is told so; below it, it is served.
         assert statuses <= {200, 503}
-        assert connections >= CONNECTIONS or statuses == {200}
+        assert connections >= HTTP_BOUNDS.connections or statuses == {200}
         after = await target.is_unharmed()
         seconds = trio.current_time() - began_s
     print(f"{connections} connections in {seconds:.0f} s, {open_then:g} open at once, {statuses}")

@@ -9,14 +9,14 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from gatewayd.config.bounds import HttpBounds
 from gatewayd.fairness.loop_share import LoopShare
 from gatewayd.fairness.unsent_budget import UnsentBudget
-from gatewayd.http import server as server_module
-from gatewayd.http.connection import Connection
+from gatewayd.http.connection import HttpConnection
 from gatewayd.http.connection_sweep import ConnectionSweep
 from gatewayd.http.exchange import Exchange
 from gatewayd.http.server import HttpServer
-from gatewayd.operators.app import create_app
+from gatewayd.operators.app import AGENTS_REQUESTS, create_app
 
 CALL = b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}"
 HEALTH = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -53,7 +53,7 @@ async def test_a_pass_has_its_share() -> None:
         begun[number] = passes.count
 
     trio.lowlevel.add_instrument(passes := Passes())
-    async with running(LoopShare(a_pass=2)) as intake, trio.open_nursery() as requests:
+    async with running(LoopShare(a_pass=2, waiting=100)) as intake, trio.open_nursery() as requests:
         for number in range(9):
             requests.start_soon(request, number)
     assert max(Counter(begun.values()).values()) <= 2
@@ -76,22 +76,19 @@ async def test_too_many_are_turned_away_but_may_leave() -> None:
 
 
 @pytest.fixture
-async def closed_port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
-    """A server whose intake lets nobody in and has no room to wait."""
-
-    class Closed(LoopShare):  # type: ignore[misc]  # final, for everybody else
-        def __init__(self) -> None:
-            super().__init__(a_pass=0, waiting=0)
+async def closed_port() -> AsyncIterator[int]:
+    """A server that begins no agent's request and has no room to wait."""
 
     async def mcp(_exchange: Exchange) -> None:
         raise AssertionError("it was let in")
 
-    monkeypatch.setattr(server_module, "LoopShare", Closed)
+    closed = HttpBounds(begun_in_a_pass=0, waiting_unread=0)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
 
         async def serve(task_status: trio.TaskStatus[int]) -> None:
-            await HttpServer(create_app(mcp), grace_s=1).serve("127.0.0.1", 0, stop=stop, task_status=task_status)
+            server = HttpServer(create_app(mcp), grace_s=1, in_turns=AGENTS_REQUESTS, bounds=closed)
+            await server.serve("127.0.0.1", 0, stop=stop, task_status=task_status)
 
         yield await nursery.start(serve)
         stop.set()
@@ -120,7 +117,7 @@ async def test_health_is_answered_while_agents_are_turned_away(closed_port: int)
 async def test_what_nobody_waits_for_is_not_begun() -> None:
     """Requests that wait for the intake: of three the first client leaves, and only the others are begun."""
     begun: list[bytes] = []
-    intake = LoopShare(a_pass=1)
+    intake = LoopShare(a_pass=1, waiting=100)
     assert intake.take()  # and nobody runs it yet
 
     async def mcp(exchange: Exchange) -> None:
@@ -131,9 +128,9 @@ async def test_what_nobody_waits_for_is_not_begun() -> None:
         clients = []
         for number in range(3):
             theirs, ours = trio.socket.socketpair()
-            nursery.start_soon(
-                Connection(create_app(mcp), trio.SocketStream(theirs), intake, ConnectionSweep(()), UnsentBudget()).serve
-            )
+            stream, sweep = trio.SocketStream(theirs), ConnectionSweep((), 75)
+            connection = HttpConnection(create_app(mcp), stream, intake, sweep, UnsentBudget(1000), in_turns=AGENTS_REQUESTS)
+            nursery.start_soon(connection.serve)
             await ours.send(CALL.replace(b"{}", b"%02d" % number))
             await wait_all_tasks_blocked()
             clients.append(ours)

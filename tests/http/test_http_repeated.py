@@ -1,6 +1,7 @@
 """A head that is recognised by its bytes is the request that h11 would have read; anything else is h11's to read."""
 
-import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import h11
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 
 from gatewayd.fairness.loop_share import LoopShare
 from gatewayd.fairness.unsent_budget import UnsentBudget
-from gatewayd.http.connection import Connection
+from gatewayd.http.connection import HttpConnection
 from gatewayd.http.connection_sweep import ConnectionSweep
+from gatewayd.http.date import DateHeader
 from gatewayd.http.exchange import Exchange, Head
 from gatewayd.http.repeated_heads import RepeatedHead, repeated_head
 
+NOW_S = 784111777.0  # RFC 9110 names it Sun, 06 Nov 1994 08:49:37 GMT
 FIRST = (
     b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: keep-alive\r\n"
     b"Content-Length: 2\r\nX-Last: a:b\r\n\r\n{}"
@@ -102,10 +105,12 @@ def test_heads_that_are_not_kept(head: bytes) -> None:
 async def test_answers_are_the_same_however_the_request_was_read() -> None:
     """Each form of answer, to a request that h11 read and to the same one recognised; then one more, sent in two pieces."""
     bodies: list[bytes] = []
+    heads: list[Head] = []
 
     async def handler(exchange: Exchange) -> None:
         body = await exchange.body(100, 1)
         bodies.append(body)
+        heads.append(exchange.head)
         match body:
             case b"plain":
                 await exchange.answer(200, b'"plain"')
@@ -118,29 +123,38 @@ async def test_answers_are_the_same_however_the_request_was_read() -> None:
             case b"named":
                 await exchange.answer(200, b"{}", [(b"x-name", b"1")])
 
-    server, client = trio.socket.socketpair()
-    connection = Connection(handler, trio.SocketStream(server), LoopShare(a_pass=1_000_000), ConnectionSweep(()), UnsentBudget())
+    @asynccontextmanager
+    async def connected() -> AsyncIterator[Callable[..., Awaitable[bytes]]]:
+        server, client = trio.socket.socketpair()
+        intake, sweep, unsent = LoopShare(a_pass=1_000_000, waiting=0), ConnectionSweep((), 75), UnsentBudget(1000)
+        connection = HttpConnection(handler, trio.SocketStream(server), intake, sweep, unsent, date=DateHeader(lambda: NOW_S))
 
-    async def asked(body: bytes, *, split: int = 0) -> bytes:
-        data = HEAD.replace(b"Length: 2", b"Length: %d" % len(body)) + body
-        await client.send(data[:split])
-        if split:
+        async def asked(body: bytes, *, split: int = 0) -> bytes:
+            data = HEAD.replace(b"Length: 2", b"Length: %d" % len(body)) + body
+            await client.send(data[:split])
+            if split:
+                await trio.testing.wait_all_tasks_blocked()
+            await client.send(data[split:])
             await trio.testing.wait_all_tasks_blocked()
-        await client.send(data[split:])
-        await trio.testing.wait_all_tasks_blocked()
-        return await client.recv(65536)
+            return await client.recv(65536)
 
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.serve)
-        for body in (b"plain", b"empty", b"stream", b"named"):
-            connection._http._repeated = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(connection.serve)
+            yield asked
+            client.close()
+
+    for body in (b"plain", b"empty", b"stream", b"named"):
+        async with connected() as asked:
             read = await asked(body)
-            await asked(b"plain")
-            await asked(b"plain")
-            assert connection._http._repeated is not None
+        async with connected() as asked:
+            for _ in range(2):
+                await asked(b"plain")
             assert await asked(body) == read
+            assert heads[-1] is heads[-2], "it was recognised"
             assert await asked(body, split=30) == read
-        assert re.match(rb"HTTP/1.1 200 \r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n", await asked(b"plain"))
+            assert heads[-1] is not heads[-2], "it was read"
+    async with connected() as asked:
+        dated = b"HTTP/1.1 200 \r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+        assert await asked(b"plain") == dated + b'content-type: application/json\r\ncontent-length: 7\r\n\r\n"plain"'
         assert (await asked(b"silent")).startswith(b"HTTP/1.1 500 ")
-        client.close()
     assert set(bodies) == {b"plain", b"empty", b"stream", b"named", b"silent"}

@@ -1,6 +1,7 @@
 """The fence, on real sockets: what crashes or blocks hypercorn leaves this server serving; stopping has an order and an end."""
 
 import fcntl
+import re
 import socket
 import struct
 import subprocess
@@ -14,12 +15,17 @@ import pytest
 import trio
 import trio.testing
 
-from gatewayd.http import connection as connections
-from gatewayd.http import http1, wire
+from gatewayd.config.bounds import HTTP_BOUNDS, HttpBounds
+from gatewayd.fairness.loop_share import LoopShare
+from gatewayd.fairness.unsent_budget import UnsentBudget
+from gatewayd.http import http1
 from gatewayd.http.asgi import asgi
+from gatewayd.http.connection import HttpConnection
+from gatewayd.http.connection_sweep import ConnectionSweep
 from gatewayd.http.listeners import open_listeners
 from gatewayd.http.server import HttpServer
 
+FIFTY = HttpBounds(connections=50)
 HELLO = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 PATIENCE_S = 100  # nothing here takes long; a machine may
 
@@ -105,9 +111,9 @@ class Served:
 
 
 @asynccontextmanager
-async def served(*, grace_s: float = 5, max_connections: int = 50) -> AsyncIterator[Served]:
+async def served(bounds: HttpBounds = FIFTY, *, grace_s: float = 5) -> AsyncIterator[Served]:
     app = App()
-    server = HttpServer(asgi(app), grace_s=grace_s, max_connections=max_connections)
+    server = HttpServer(asgi(app), grace_s=grace_s, bounds=bounds)
     serving = Served(app, server, trio.Event())
     async with trio.open_nursery() as nursery:
 
@@ -267,14 +273,13 @@ async def test_garbage_behind_a_request() -> None:
 
 async def test_a_client_that_pipelines_endlessly_behind_a_held_request() -> None:
     """What is kept of it stays small; it is not read while the application does not ask."""
-    async with served() as serving, await serving.connect() as stream:
+    async with served(grace_s=0.1) as serving, await serving.connect() as stream:
         await stream.send_all(b"GET /gone HTTP/1.1\r\nhost: x\r\n\r\n")
         await serving.app.started.wait()
         with trio.move_on_after(0.5):
             while True:
                 await stream.send_all(HELLO * 1000)
-        (connection,) = serving.server._open
-        assert len(connection._http._h11.trailing_data[0]) <= http1.READ_AHEAD_BYTES + http1.HEAD_BYTES
+        assert serving.server.statistics().ahead_bytes <= http1.READ_AHEAD_BYTES + http1.HEAD_BYTES
         serving.app.release.set()
         serving.stop.set()
 
@@ -352,41 +357,60 @@ async def test_a_refused_body_does_not_lose_the_answer() -> None:
         assert answer.endswith(b"hello")
 
 
+@asynccontextmanager
+async def one_connection() -> AsyncIterator[tuple[trio.SocketStream, int, trio.Event]]:
+    """A client's end, the descriptor of the server's end, and what is set when the server has let go of it."""
+    theirs, ours = trio.socket.socketpair()
+    ended = trio.Event()
+    sweep = ConnectionSweep((), HTTP_BOUNDS.keep_alive_s)
+    connection = HttpConnection(asgi(App()), trio.SocketStream(theirs), LoopShare(1, 1), sweep, UnsentBudget(1000))
+    descriptor = theirs.fileno()
+
+    async def serve() -> None:
+        await connection.serve()
+        ended.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve)
+        async with trio.SocketStream(ours) as stream:
+            yield stream, descriptor, ended
+        nursery.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize(
     ("framing", "answer"), [(b"", (200, b"hello")), (b"transfer-encoding: chunked\r\n", (400, b""))], ids=["refused", "bad"]
 )
-async def test_who_goes_on_sending_a_refused_body_is_heard_out(
+async def test_a_client_that_goes_on_sending_a_refused_body_is_read_on(
     mock_clock: trio.testing.MockClock, framing: bytes, answer: tuple[int, bytes]
 ) -> None:
     """A client that writes its whole body before it reads: over a slow line that takes longer than a moment."""
-    async with served() as serving, await serving.connect() as stream:
+    async with one_connection() as (stream, descriptor, ended):
         await stream.send_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 50000000\r\n" + framing + b"\r\n")
         assert await read_answer(stream) == answer
-        (connection,) = serving.server._open
 
         async def send_and_wait(seconds: float) -> None:
             await stream.send_all(b"x" * 1000)
-            while unread_bytes(connection._wire._fd):
+            while unread_bytes(descriptor):
                 await trio.lowlevel.checkpoint()
             await trio.testing.wait_all_tasks_blocked()
             mock_clock.jump(seconds)
             await trio.testing.wait_all_tasks_blocked()
 
         for _ in range(10):
-            await send_and_wait(connections.LINGER_S - 0.1)
-            assert serving.server.statistics().open == 1
-        await send_and_wait(connections.LINGER_S + 0.1)
-        assert serving.server.statistics().open == 0
+            await send_and_wait(HTTP_BOUNDS.linger_s - 0.1)
+            assert not ended.is_set()
+        await send_and_wait(HTTP_BOUNDS.linger_s + 0.1)
+        assert ended.is_set()
 
 
 @pytest.mark.parametrize("stopping", [False, True])
-async def test_but_not_for_ever(mock_clock: trio.testing.MockClock, stopping: bool) -> None:
+async def test_a_refused_body_that_never_ends_has_a_deadline(mock_clock: trio.testing.MockClock, stopping: bool) -> None:
     async with served(grace_s=100) as serving, await serving.connect() as stream:
         await stream.send_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 50000000\r\n\r\n")
         assert await read_answer(stream) == (200, b"hello")
         if stopping:
             serving.stop.set()
-        most_s = connections.LINGER_S if stopping else connections.LINGER_MOST_S
+        most_s = HTTP_BOUNDS.linger_s if stopping else HTTP_BOUNDS.linger_most_s
         began = trio.current_time()
         while serving.server.statistics().open:
             await stream.send_all(b"x")
@@ -397,7 +421,7 @@ async def test_but_not_for_ever(mock_clock: trio.testing.MockClock, stopping: bo
 
 
 async def test_over_the_cap_connections_are_turned_away() -> None:
-    async with served(max_connections=2) as serving:
+    async with served(HttpBounds(connections=2)) as serving:
         async with await serving.connect() as first, await serving.connect() as second:
             for stream in (first, second):
                 await stream.send_all(HELLO)
@@ -412,7 +436,7 @@ async def test_over_the_cap_connections_are_turned_away() -> None:
 
 
 async def test_stop_ends_idle_connections_at_once_and_lets_held_requests_finish() -> None:
-    async with served(grace_s=20) as serving:
+    async with served(HttpBounds(linger_s=0.1), grace_s=20) as serving:
         idle, half_head, held = await serving.connect(), await serving.connect(), await serving.connect()
         await idle.send_all(HELLO)
         assert await read_answer(idle) == (200, b"hello")
@@ -451,13 +475,12 @@ async def test_a_client_that_stops_reading_does_not_block_the_stop() -> None:
         await serving.app.started.wait()
         await stream.receive_some(1)
         serving.stop.set()
-        with trio.fail_after(wire.SEND_S - 5):  # the write itself is given up at SEND_S
+        with trio.fail_after(HTTP_BOUNDS.send_s - 5):  # the write itself is given up only then
             await serving.ended.wait()
 
 
-async def test_a_client_that_stops_reading_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "SEND_S", 0.05)
-    async with served() as serving, await serving.connect() as stream:
+async def test_a_client_that_stops_reading_is_dropped() -> None:
+    async with served(HttpBounds(send_s=0.05)) as serving, await serving.connect() as stream:
         await stream.send_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n")
         await serving.app.started.wait()
         while serving.server.statistics().open:
@@ -466,35 +489,49 @@ async def test_a_client_that_stops_reading_is_dropped(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nhost"])
-async def test_idle_and_slow_clients_are_dropped(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.05)
-    async with served() as serving:
+async def test_idle_and_slow_clients_are_dropped(sent: bytes) -> None:
+    async with served(HttpBounds(keep_alive_s=0.05)) as serving:
         assert await serving.talk(sent) == b""
 
 
-async def test_a_client_that_is_idle_after_its_answer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_is_idle_after_its_answer_is_dropped(mock_clock: trio.testing.MockClock) -> None:
     async with served() as serving, await serving.connect() as stream:
-        await stream.send_all(b"GET /held HTTP/1.1\r\nhost: x\r\n\r\n")
-        await serving.app.started.wait()
-        monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.05)  # not sooner: the request itself has to arrive in time
-        serving.app.release.set()
-        assert await read_answer(stream) == (200, b"released")
+        await stream.send_all(HELLO)
+        assert await read_answer(stream) == (200, b"hello")
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(HTTP_BOUNDS.keep_alive_s * 0.9)
+        await trio.testing.wait_all_tasks_blocked()
+        assert serving.server.statistics().open == 1
+        mock_clock.jump(HTTP_BOUNDS.keep_alive_s * 0.2)
         assert await read_all(stream) == b""
 
 
-async def test_the_deadline_of_a_head_is_not_that_of_an_idle_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_S", 0.05)
+async def test_the_deadline_of_a_head_is_not_that_of_an_idle_connection(mock_clock: trio.testing.MockClock) -> None:
     async with served() as serving, await serving.connect() as stream:
         for _ in range(2):
             await stream.send_all(HELLO)
             assert await read_answer(stream) == (200, b"hello")
-            await trio.sleep(0.2)
+            await trio.testing.wait_all_tasks_blocked()
+            mock_clock.jump(HTTP_BOUNDS.head_s + 1)
 
 
-async def test_a_head_that_trickles_has_its_own_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_S", 0.05)
-    async with served() as serving:
+async def test_a_head_that_trickles_has_its_own_deadline() -> None:
+    async with served(HttpBounds(head_s=0.05)) as serving:
         assert await serving.talk(b"GET / HTTP/1.1\r\n") == b""
+
+
+async def test_every_answer_has_a_date() -> None:
+    """RFC 9110 section 6.6.1, in its preferred form."""
+    date = re.compile(rb"\r\ndate: (Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r\n", re.IGNORECASE)
+    async with served(HttpBounds(connections=1)) as serving:
+        for path in (b"/", b"/boom", b"/silent", b"/half"):
+            answer = await serving.talk(b"GET " + path + b" HTTP/1.1\r\nhost: x\r\n" + CLOSE + b"\r\n")
+            assert len(date.findall(answer)) == 1, answer
+        assert len(date.findall(await serving.talk(b"\x00"))) == 1
+        async with await serving.connect() as only:
+            await only.send_all(HELLO)
+            assert await read_answer(only) == (200, b"hello")
+            assert len(date.findall(await serving.talk(b""))) == 1
 
 
 @pytest.mark.parametrize(
@@ -504,6 +541,8 @@ def test_the_descriptor_limit_follows_the_cap(wanted: int, soft: int, hard: int,
     """In a process of its own: a hard limit once lowered stays so."""
     code = f"""
 import resource
+from gatewayd.http.connection import HttpConnection
+from gatewayd.http.connection_sweep import ConnectionSweep
 from gatewayd.http.server import connections_that_fit
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
 print(connections_that_fit({wanted}), resource.getrlimit(resource.RLIMIT_NOFILE)[0])

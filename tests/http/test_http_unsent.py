@@ -1,9 +1,9 @@
 """The budget of unread answers, on real sockets: who has taken nothing for longest goes, whoever reads gets all of it."""
 
-import pytest
 import trio
 import trio.testing
 
+from gatewayd.config.bounds import HttpBounds
 from gatewayd.fairness.unsent_budget import UnsentBudget
 from tests.http.test_http_server import read_answer, served
 
@@ -27,20 +27,23 @@ async def test_the_one_that_took_nothing_for_longest_is_dropped() -> None:
     unsent.begin(trio.CancelScope(), 10)
 
 
-async def test_clients_that_read_are_not_in_the_way_of_those_that_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatewayd.http.server.UnsentBudget", lambda: UnsentBudget(2 * LARGE + 1))
-    async with served() as serving:
+async def test_a_client_that_reads_gets_its_answer_while_others_do_not_read() -> None:
+    async with served(HttpBounds(unsent_bytes=2 * LARGE + 1)) as serving:
+
+        def unsent_clients() -> int:
+            return serving.server.statistics().unsent.clients
+
         streams = [await serving.connect() for _ in range(5)]
         for number, stream in enumerate(streams):
             await stream.send_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n")
             with trio.fail_after(30):
-                while serving.app.paths.count("/large") <= number or len(serving.server._unsent._waits) < min(number + 1, 2):
+                while serving.app.paths.count("/large") <= number or unsent_clients() < min(number + 1, 2):
                     await trio.testing.wait_all_tasks_blocked(0.01)
-        assert len(serving.server._unsent._waits) == 2
+        assert unsent_clients() == 2
         assert await read_answer(streams[4]) == (200, b"x" * LARGE)
         await streams[3].aclose()
         with trio.fail_after(30):
-            while serving.server._unsent._waits:
+            while unsent_clients():
                 await trio.testing.wait_all_tasks_blocked(0.01)
         for stream in streams:
             await stream.aclose()

@@ -18,7 +18,7 @@ SALT = f"salt {WORD}"
 """A canary as well."""
 
 
-class ConnectionSweep:
+class CanaryWatch:
     """Asks, and keeps what it was told. A canary in an answer is in `leaks` with its statement."""
 
     def __init__(self, operator: Operator, agent: Agent) -> None:
@@ -41,7 +41,7 @@ class ConnectionSweep:
 
 
 @asynccontextmanager
-async def watched(databases: Mapping[str, tuple[str, dict[str, Any]]], folder: Path) -> AsyncIterator[ConnectionSweep]:
+async def watched(databases: Mapping[str, tuple[str, dict[str, Any]]], folder: Path) -> AsyncIterator[CanaryWatch]:
     """gatewayd over `databases`: connection string and policy by name. After the block `leaks` also tells of the canaries in all
     else that left it; what agents send must hold none, for the webhook repeats it."""
     policy = json.dumps(
@@ -56,7 +56,7 @@ async def watched(databases: Mapping[str, tuple[str, dict[str, Any]]], folder: P
         }  # fmt: skip
         with operated("", folder, policy, **urls, **more) as operator:
             async with Agent(operator.port) as agent:
-                watch = ConnectionSweep(operator, agent)
+                watch = CanaryWatch(operator, agent)
                 yield watch
             rows = await trio.to_thread.run_sync(operator.rows)
             metrics = await trio.to_thread.run_sync(lambda: operator.http.get("/metrics").text)

@@ -18,7 +18,7 @@ from gatewayd.sql.facts.statement import Statement
 from tests.conftest import Postgres
 from tests.corpus.corpus import Row, allow_files, deny_files
 from tests.corpus.server import SCHEMA, SCHEMA_HONEST
-from tests.masking.canary_watch import ConnectionSweep, watched
+from tests.masking.canary_watch import CanaryWatch, watched
 from tests.masking.masking_canaries import (
     HIDING,
     HOSTILE,
@@ -125,7 +125,7 @@ def _changes(sql: str) -> int:
     return 1 if statement.category == "row write" else 3 if statement.kind.startswith(("ALTER", "DROP", "TRUNCATE")) else 2
 
 
-async def ask_all(watch: ConnectionSweep, copies: list[str], statements: list[str]) -> int:
+async def ask_all(watch: CanaryWatch, copies: list[str], statements: list[str]) -> int:
     """How many there were. A copy whose masks do not fit any more is left for the next one."""
     names = iter(copies)
     name = next(names)
@@ -137,7 +137,7 @@ async def ask_all(watch: ConnectionSweep, copies: list[str], statements: list[st
     return len(statements)
 
 
-async def _unmatched(watch: ConnectionSweep, name: str, sql: str) -> bool:
+async def _unmatched(watch: CanaryWatch, name: str, sql: str) -> bool:
     return "masks of this database cannot be matched" in (await watch.query(name, sql)).get("reason", "")
 
 

@@ -10,6 +10,7 @@ import msgspec
 import trio
 
 from gatewayd.audit.events import Agent
+from gatewayd.config.bounds import HttpBounds
 from gatewayd.fairness.admission import CallLimits
 from gatewayd.http.exchange import Head, Header
 from gatewayd.http.server import HttpServer
@@ -17,7 +18,7 @@ from gatewayd.mcp.dispatch import Call, Dispatch, Tool, ToolResult
 from gatewayd.mcp.eras.sessions import Sessions
 from gatewayd.mcp.header_rules import Callers, default_hosts
 from gatewayd.mcp.http import McpHttp
-from gatewayd.operators.app import create_app
+from gatewayd.operators.app import AGENTS_REQUESTS, create_app
 
 ACCEPT = "application/json, text/event-stream"
 HEADERS = {"content-type": "application/json", "accept": ACCEPT}
@@ -150,7 +151,8 @@ class MemoryExchange:
 @asynccontextmanager
 async def serving(rig: Rig, *, grace_s: float = 5, max_connections: int = 100) -> AsyncIterator[Rig]:
     """The rig behind the gateway's own HTTP server on a free port of 127.0.0.1."""
-    server = HttpServer(create_app(rig.mcp), grace_s=grace_s, max_connections=max_connections)
+    bounds = HttpBounds(connections=max_connections)
+    server = HttpServer(create_app(rig.mcp), grace_s=grace_s, in_turns=AGENTS_REQUESTS, bounds=bounds)
     async with trio.open_nursery() as nursery:
 
         async def serve(task_status: trio.TaskStatus[int]) -> None:
