@@ -57,6 +57,7 @@ class Relation(msgspec.Struct, frozen=True, gc=False):
     functions: tuple[int, ...] = ()  # oids of user-defined functions, also behind operators and types, that its query calls
     rule_targets: tuple[int, ...] = ()  # oids touched by its ON INSERT/UPDATE/DELETE rules
     row_security: bool = False
+    is_barrier: bool = False  # a view WITH (security_barrier)
     belongs_to: int | None = None
     """Of an index its table, of a sequence the table whose column owns it, 0 where nobody; None: not told."""
     builtins: tuple[str, ...] = ()  # names of the built-in functions its query calls, but for the plainly allowed ones

@@ -31,6 +31,7 @@ ROWS: list[list[str]] = [
     ["config", "process_memory"],
     ["mcp.messages", "link.formats"],
     ["keys"],
+    ["shields"],
     ["masking"],
     ["policy"],
     ["sql"],
@@ -39,7 +40,7 @@ ROWS: list[list[str]] = [
 LEVEL = {room: level for level, row in enumerate(ROWS) for room in row}
 EVERYBODY = {"gatewayd"}  # the version
 SHELL_ONLY = "log"
-CORE = ("sql", "policy", "masking", "catalog", "audit.events", "mcp.messages", "link.formats")
+CORE = ("sql", "policy", "shields", "masking", "catalog", "audit.events", "mcp.messages", "link.formats")
 IMPURE = {
     "asyncio", "asyncpg", "hypercorn", "os", "pathlib", "quart", "quart_trio", "random", "secrets", "select", "signal", "socket",
     "sqlite3", "subprocess", "tempfile", "threading", "time", "trio", "trio_asyncio", "uuid",

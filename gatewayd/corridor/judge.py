@@ -7,7 +7,7 @@ the same, also while the catalog is not read yet.
 from collections.abc import Hashable
 from functools import partial
 from time import perf_counter
-from typing import Final
+from typing import Final, Literal
 
 import trio
 
@@ -15,9 +15,10 @@ from gatewayd import log
 from gatewayd.corridor.gateway import Database, Masking
 from gatewayd.corridor.known_statements import Known
 from gatewayd.fairness import large_texts
-from gatewayd.masking.plan import Plan, Withheld, plan
+from gatewayd.masking.plan import UNMASKED, Plan, Withheld
 from gatewayd.policy.decide.decision import decide, names_unknown
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied
+from gatewayd.shields.whole_plan import plan
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
 from gatewayd.sql.text.parse import is_large
@@ -73,8 +74,10 @@ class Deciding:
             known.keep(decision, self.enforced.revision, self.catalog.revision)
         return decision
 
-    async def plan(self, known: Known, statement: Statement) -> Plan:
-        """What masks make of the statement, from memory when nothing changed since. Any exception inside withholds it."""
+    async def plan(self, known: Known, allowed: Allowed) -> Plan:
+        """What runs in place of the statement, from memory when nothing changed since. Any exception inside withholds it."""
+        if not (allowed.needs_shield or self.enforced.policy.column_masks):
+            return UNMASKED
         revisions = self.enforced.revision, self.catalog.revision
         made = known.plan(*revisions)
         if made is not None:
@@ -83,9 +86,10 @@ class Deciding:
         policy, masking = self.enforced.policy, self._masking
         rewriting = masking.source_rewrite if policy.mask_source_rewrite is None else policy.mask_source_rewrite
         salt = masking.salt.reveal().encode() if masking.salt is not None else None
-        ask = partial(plan, statement, policy, self.catalog, salt=salt, rewriting=rewriting)
+        ask = partial(plan, allowed, policy, self.catalog, salt=salt, rewriting=rewriting)
         try:
-            made = await large_texts.in_thread(ask, self.caller, shielded=True) if is_large(statement.sql) else ask()
+            large = is_large(allowed.statement.sql)
+            made = await large_texts.in_thread(ask, self.caller, shielded=True) if large else ask()
         except Exception as bug:
             log.error(log.DECISION_FAILED, query_id=self._query_id, **log.places(bug))
             return Withheld(
@@ -103,6 +107,6 @@ class Deciding:
             self.catalog = self.database.catalog
 
 
-def refused_by_masks(allowed: Allowed, reason: str) -> Denied:
+def refused_by_masks(allowed: Allowed, reason: str, rule: Literal["column_masking", "table_access"] = MASKING) -> Denied:
     """What a statement that the policy allows is told where its masks keep it from running, or its result from being shown."""
-    return Denied(MASKING, reason, allowed.statement.kind, allowed.tables, MASKING)
+    return Denied(rule, reason, allowed.statement.kind, allowed.tables, rule)

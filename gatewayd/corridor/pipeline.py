@@ -33,6 +33,7 @@ and its own, with a checkpoint between, are up to five fsyncs, which on a bad da
 _CANCELLED: Final = "57014"  # query_canceled
 _CONNECTION_LOST: Final = ("08", "57")  # classes: connection exception, operator intervention
 _INTERNAL: Final = "XX000"  # internal_error
+_NO_PRIVILEGE: Final = "42501"  # insufficient_privilege
 
 
 async def run(
@@ -78,8 +79,8 @@ class _Call:
             await self.gateway.audit.attempted(self.query, Attempted(self.sql, known.statement.fingerprint))
             began = perf_counter()
             decision = await deciding.decide(known)
-            if isinstance(decision, Allowed) and deciding.enforced.policy.column_masks:
-                self.plan = await deciding.plan(known, decision.statement)
+            if isinstance(decision, Allowed):
+                self.plan = await deciding.plan(known, decision)
             decided = perf_counter()
             self.decide_s = decided - began - deciding.mask_s
             match decision:
@@ -115,11 +116,14 @@ class _Call:
     async def _withhold(self, permit: Permit, withheld: Withheld) -> Answer:
         """Step five of a statement that masks keep from running."""
         waited_ms = round((perf_counter() - self.began) * 1000)
-        unwritten = await self._unclosed(Failed(0, waited_ms, MASKING, withheld.reason_audit, withheld.stage))
+        by_masks = withheld.rule == MASKING
+        error_class = MASKING if by_masks else _NO_PRIVILEGE
+        stage = withheld.stage if by_masks else None
+        unwritten = await self._unclosed(Failed(0, waited_ms, error_class, withheld.reason_audit, stage))
         if unwritten:
             log.error(log.AUDIT_WRITE_AFTER_EXECUTION_FAILED, query_id=permit.query_id, error=unwritten)
-        self._observe(permit.audit_id, "ALLOW", permit=permit, error_class=MASKING)
-        return Refused(refused_by_masks(permit.allowed, withheld.reason_agent), AuditId(permit.audit_id))
+        self._observe(permit.audit_id, "ALLOW", permit=permit, error_class=error_class)
+        return Refused(refused_by_masks(permit.allowed, withheld.reason_agent, withheld.rule), AuditId(permit.audit_id))
 
     async def _execute(self, permit: Permit) -> Answer:
         """Steps four and five."""

@@ -36,7 +36,8 @@ class Rewritten(msgspec.Struct, frozen=True):
     statement: Statement
     parameters: tuple[Parameter, ...]  # $1, $2, …
     columns: tuple[str, ...]  # schema.table.column of every mask applied
-    edits: tuple[tuple[int, int, int], ...] = ()  # (start and end in the agent's text, length in the new one), in characters
+    edits: tuple[tuple[int, int, int], ...] = ()  # (start and end in the text before, length in the new one), in characters
+    earlier_edits: tuple[tuple[int, int, int], ...] = ()  # those that made the text before of the agent's
     keeps_heap_order: bool = False
     """An index holds a masked column: rows must not come in its order."""
     composed: dict[object, object] = msgspec.field(default_factory=dict)
@@ -48,11 +49,13 @@ class Rewritten(msgspec.Struct, frozen=True):
 
 
 class Withheld(msgspec.Struct, frozen=True, gc=False):
-    """A mask cannot be applied safely: nothing runs. The agent sees `reason_agent`, the audit row stage and `reason_audit`."""
+    """What the policy hides cannot be kept hidden safely: nothing runs. The agent sees `reason_agent`, the audit row stage and
+    `reason_audit`. `rule` is whose work failed: that of masks, or that of a table's level."""
 
     stage: Stage
     reason_agent: str
     reason_audit: str
+    rule: Literal["column_masking", "table_access"] = "column_masking"
 
 
 Plan = Unmasked | Rewritten | PostExec | Withheld
@@ -183,7 +186,7 @@ def _rewritten(statement: Statement, touched: list[_Touched], rules: MaskRules, 
     }
     changed, edits = rewrite(statement, tree, found, sources)
     ordered = any(marks_of(rules).ordered(each.relation) for each in read)
-    return Rewritten(changed, tuple(parameters.values), _columns(read, named), edits, ordered)
+    return Rewritten(changed, tuple(parameters.values), _columns(read, named), edits, keeps_heap_order=ordered)
 
 
 def _columns(read: list[_Touched], named: Mentions) -> tuple[str, ...]:

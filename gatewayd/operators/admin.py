@@ -61,10 +61,10 @@ async def _dry_run(gateway: Gateway, database: Database, request: DryRun) -> Dry
     for text in texts(request):
         known = await deciding.known(text)
         decision = await deciding.decide(known)
-        if isinstance(request.sql, str) and isinstance(decision, Allowed) and deciding.enforced.policy.column_masks:
-            plan = await deciding.plan(known, decision.statement)
+        if isinstance(request.sql, str) and isinstance(decision, Allowed):
+            plan = await deciding.plan(known, decision)
             if isinstance(plan, Withheld):
-                decision = refused_by_masks(decision, plan.reason_agent)
+                decision = refused_by_masks(decision, plan.reason_agent, plan.rule)
         decided.append((known.statement, decision))
         await trio.lowlevel.checkpoint()  # 250 probes must not hold up the agents
     return answer(request, decided, await trio.to_thread.run_sync(policy_hash, deciding.enforced.policy))

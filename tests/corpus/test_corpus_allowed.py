@@ -8,12 +8,14 @@ import pytest
 
 from gatewayd.catalog import Catalog
 from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres, Version
+from gatewayd.masking.plan import Unmasked, Withheld
 from gatewayd.policy.decide.decision import decide
 from gatewayd.policy.decide.outcomes import Allowed, Permit
-from gatewayd.policy.file.model import Limits
+from gatewayd.policy.file.model import Limits, Policy
 from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool
+from gatewayd.shields.whole_plan import plan
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
 from tests.corpus.corpus import Allow, allow_files, decided, policies
@@ -128,20 +130,24 @@ async def _run(
         if not isinstance(decision, Allowed):
             failed.append(f"{name}: [{row.policy}] {row.statement[:300]!r} is not allowed: {decision}")
             continue
-        error = await _execute(pool, decision, catalog)
+        error = await _execute(pool, decision, policies()[row.policy], catalog)
         if error and copies:
             pool = await fresh()
-            error = await _execute(pool, decision, catalog)
+            error = await _execute(pool, decision, policies()[row.policy], catalog)
         if error:
             failed.append(f"{name}: {row.statement[:300]!r} failed: {error}")
     await pool.aclose()
     return failed
 
 
-async def _execute(pool: Pool, decision: Allowed, catalog: Catalog) -> str:
+async def _execute(pool: Pool, decision: Allowed, policy: Policy, catalog: Catalog) -> str:
     """The server's error; empty when there is none, and every row of the answer is JSON."""
+    planned = plan(decision, policy, catalog, salt=b"salt of the tests", rewriting=True)
+    if isinstance(planned, Withheld):
+        return planned.reason_audit
+    masking = None if isinstance(planned, Unmasked) else planned
     try:
-        result = await execute(pool, Permit(decision, "query", "audit"), Limits(), catalog)
+        result = await execute(pool, Permit(decision, "query", "audit"), Limits(), catalog, masking)
     except ExecutionFailed as error:
         return str(error)
     for row in result.rows:

@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import asyncpg
 import msgspec
 import trio
 
-from gatewayd.masking.plan import UNMASKED, Rewritten, Withheld, plan
+from gatewayd.masking.plan import UNMASKED, Rewritten, Withheld
 from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.policy.decide.decision import decide
 from gatewayd.policy.decide.outcomes import Allowed, Permit
@@ -16,6 +17,7 @@ from gatewayd.postgres.catalog.read_catalog import read_catalog
 from gatewayd.postgres.execute.result import ExecutionFailed, Result
 from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool
+from gatewayd.shields.whole_plan import plan
 from gatewayd.sql.facts.analyze import analyze
 
 SALT = b"salt of the tests"
@@ -54,7 +56,7 @@ class Rig:
         decision = decide(statement, self.policy, self.catalog)
         if not isinstance(decision, Allowed):
             return Denied(decision.policy_rule, decision.reason) if not hasattr(decision, "allowed") else Denied("held", "")
-        planned = plan(decision.statement, self.policy, self.catalog, salt=SALT, rewriting=self.rewriting)
+        planned = plan(decision, self.policy, self.catalog, salt=SALT, rewriting=self.rewriting)
         if isinstance(planned, Withheld):
             return planned
         assert isinstance(planned, Rewritten if self.rewriting else Rewritten | PostExec) or planned == UNMASKED
@@ -64,6 +66,16 @@ class Rig:
             return await execute(self.pool, Permit(decision, "query", "audit"), self.policy.limits, self.catalog, masking)
         except ExecutionFailed as failure:
             return Failed(failure.sqlstate, failure.message, failure.hint, failure.position)
+
+    async def fails_on_the_server(self, sql: str) -> str | None:
+        """What the database says to the text as it is, in a transaction that is rolled back; None when it runs."""
+        async with self.pool.connection() as connection:
+            try:
+                await connection.execute(f"BEGIN; {sql}; ROLLBACK")
+            except asyncpg.PostgresError as error:
+                await connection.rollback()
+                return str(error)
+        return None
 
     async def rows(self, sql: str) -> list[dict[str, object]]:
         outcome = await self(sql)

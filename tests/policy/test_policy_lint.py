@@ -94,6 +94,7 @@ def keys(tables: str) -> str:
             "view public.words shows something of public.deeper, public.secrets",
             "look",
         ),
+        (keys("words: read, secrets: deny"), "medium", "words is no security barrier", "ALTER VIEW public.words SET"),
         (keys("orders: deny"), "medium", "public.Orders is another table", 'give "public.Orders" a key'),
         (keys("'app.*': read"), "high", "password looks like secrets", "suggest-masks"),
         (keys("'app.*': read"), "medium", "email looks like personal data", "suggest-masks"),

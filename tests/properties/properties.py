@@ -127,8 +127,8 @@ async def _reads(
     before = await world.one.state()
     rows = await world.one.rows() if alone else {}
     for sql, policy, allowed in reads:
-        one = await world.one.answer(allowed, world.catalog)
-        other = await world.other.answer(allowed, world.catalog)
+        one = await world.one.answer(allowed, ALL[policy], world.catalog)
+        other = await world.other.answer(allowed, ALL[policy], world.catalog)
         counts.by["reads run"] += 1
         counts.by["reads answered" if not isinstance(one, tuple) else "reads failed"] += 1
         if isinstance(one, tuple):
@@ -138,7 +138,7 @@ async def _reads(
         if isinstance(other, tuple) and other[0] == "25006":
             findings.append(Finding("wall", sql, policy, f"only the READ ONLY transaction stopped it: {other[1]}"))
         elif one != other and policy in HIDING_SOMETHING and not _differs_by_nature(allowed):
-            if await _is_steady(world, allowed, one, other):
+            if await _is_steady(world, allowed, policy, one, other):
                 findings.append(Finding("interference", sql, policy, _difference(one, other)))
             else:
                 counts.by["unsteady answers"] += 1
@@ -166,12 +166,13 @@ def _by_chance(*answers: Answer) -> bool:
     return any(isinstance(each, tuple) and each[0] in BY_NATURE for each in answers)
 
 
-async def _is_steady(world: World, allowed: Allowed, one: Answer, other: Answer) -> bool:
+async def _is_steady(world: World, allowed: Allowed, policy: str, one: Answer, other: Answer) -> bool:
     """Whether each server answers as it did before; neither did by chance."""
     if _by_chance(one, other):
         return False
     for _ in range(2):
-        if await world.one.answer(allowed, world.catalog) != one or await world.other.answer(allowed, world.catalog) != other:
+        again = [await each.answer(allowed, ALL[policy], world.catalog) for each in (world.one, world.other)]
+        if again != [one, other]:
             return False
     return True
 
@@ -186,8 +187,8 @@ async def _writes(world: World, writes: list[tuple[str, str, Allowed]], counts: 
             continue
         findings += [Finding("disagreement", sql, policy, each) for each in await disagreements(world, allowed, ALL[policy])]
         await world.level_xids()
-        one = await world.one.answer(allowed, world.catalog)
-        other = await world.other.answer(allowed, world.catalog)
+        one = await world.one.answer(allowed, ALL[policy], world.catalog)
+        other = await world.other.answer(allowed, ALL[policy], world.catalog)
         counts.by["writes run"] += 1
         if isinstance(one, tuple) and isinstance(other, tuple) and one == other:
             counts.by["writes failed"] += 1
@@ -214,8 +215,8 @@ async def _writes(world: World, writes: list[tuple[str, str, Allowed]], counts: 
 async def _defines(world: World, sql: str, policy: str, allowed: Allowed, counts: Counts, decide: Decide) -> list[Finding]:
     """What a definition makes answers alike too, when it may be read."""
     await world.level_xids()
-    one = await world.one.answer(allowed, world.catalog)
-    other = await world.other.answer(allowed, world.catalog)
+    one = await world.one.answer(allowed, ALL[policy], world.catalog)
+    other = await world.other.answer(allowed, ALL[policy], world.catalog)
     counts.by["definitions run"] += 1
     findings = []
     if one != other and not _differs_by_nature(allowed) and not _by_chance(one, other):

@@ -17,13 +17,15 @@ import trio
 
 from gatewayd.catalog import Catalog
 from gatewayd.demo.postgres import EmbeddedPostgres, Version
+from gatewayd.masking.plan import Unmasked, Withheld
 from gatewayd.policy.decide.outcomes import Allowed, Permit
-from gatewayd.policy.file.model import Limits
+from gatewayd.policy.file.model import Limits, Policy
 from gatewayd.postgres.catalog.read_catalog import read_catalog
 from gatewayd.postgres.driver.session import Connection
 from gatewayd.postgres.execute.result import ExecutionFailed, Result
 from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool
+from gatewayd.shields.whole_plan import plan
 from tests.properties.model import Model, read_model
 
 HERE: Final = Path(__file__).parent
@@ -90,9 +92,13 @@ class Side:
         async with self.watch.connection() as connection:
             await connection.execute(sql)
 
-    async def answer(self, allowed: Allowed, catalog: Catalog) -> Answer:
+    async def answer(self, allowed: Allowed, policy: Policy, catalog: Catalog) -> Answer:
+        planned = plan(allowed, policy, catalog, salt=None, rewriting=True)
+        if isinstance(planned, Withheld):
+            return "withheld", planned.reason_audit, None, None
+        masking = None if isinstance(planned, Unmasked) else planned
         try:
-            return await execute(self.pool, Permit(allowed, "query", "audit"), self.limits, catalog)
+            return await execute(self.pool, Permit(allowed, "query", "audit"), self.limits, catalog, masking)
         except ExecutionFailed as failed:
             return failed.sqlstate, failed.message, failed.hint, failed.position
 

@@ -15,6 +15,7 @@ from gatewayd.masking.rules.families import Family
 from gatewayd.masking.transforms.in_python import Keyed, Transform
 from gatewayd.masking.transforms.in_sql import keyless
 from gatewayd.policy.file.model import Mask
+from gatewayd.sql.facts.statement import Statement
 from gatewayd.sql.text.tokens import quoted
 
 _MARK: Final = "E'\\001gatewayd'::pg_catalog.text"
@@ -44,6 +45,9 @@ class PostExec(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]  # schema.table.column
     keeps_heap_order: bool = False
     """An index holds a masked column: rows read in its order would tell the order of the values."""
+    instead: Statement | None = None
+    """What runs in place of the agent's statement, with the same output columns; it differs in the places of `edits` only."""
+    edits: tuple[tuple[int, int, int], ...] = ()
 
     def is_proved_for(self, names: Sequence[str]) -> bool:
         """Whether a statement with output columns of these names can be the one whose masked columns were found."""

@@ -66,11 +66,15 @@ class Rules:
         self.relations = RelationRules(policy, catalog, self.functions)
 
 
+def rules_of(policy: Policy, catalog: Catalog) -> Rules:
+    return catalog.worked_out(Rules, policy)
+
+
 def decide(statement: Statement | Unparsed, policy: Policy, catalog: Catalog) -> Decision:
     """What becomes of the statement. `tables` are schema-qualified, in order of appearance, at most 64."""
     if isinstance(statement, Unparsed):
         return Denied(statement.rule, bounded(statement.reason), matched_rule=statement.rule)
-    rules = catalog.worked_out(Rules, policy)
+    rules = rules_of(policy, catalog)
     tables = _tables(statement, rules.relations)
     refused = _table_access(statement, rules, catalog)
     if refused is not None:
@@ -78,7 +82,7 @@ def decide(statement: Statement | Unparsed, policy: Policy, catalog: Catalog) ->
     refused = guardrails.refuse(statement, policy.guardrails)
     if refused is not None:
         return Denied("dangerous_statement", bounded(refused.reason), statement.kind, tables, refused.matched_rule)
-    allowed = Allowed(statement, tables, _matched_rule(statement, rules.relations))
+    allowed = Allowed(statement, tables, _matched_rule(statement, rules.relations), _needs_shield(statement, rules, catalog))
     held = guardrails.held_class(statement, policy.approvals)
     return allowed if held is None else Held(allowed, held)
 
@@ -201,6 +205,22 @@ def _is_column(field: FieldUse, statement: Statement, relations: RelationRules, 
         elif field.name in (output.columns or ()) or (output.columns is None and of_relation(output.relation, system=False)):
             return True
     return of_relation(field.relation, system=True)
+
+
+def _needs_shield(statement: Statement, rules: Rules, catalog: Catalog) -> bool:
+    """Whether hidden rows come near it: a view that only its own key opens, or a key between a table written and a hidden one."""
+    if not rules.hides:
+        return False
+    for use in statement.relations:
+        relation = catalog.relation(*rules.relations.locate(use))
+        if relation is None:
+            continue
+        if use.reads and rules.relations.vouches(relation):
+            return True
+        others = (catalog.by_oid.get(each.other) for each in relation.constraints if each.other) if use.writes else ()
+        if any(other is not None and rules.relations.hides(other) for other in others):
+            return True
+    return False
 
 
 def _tables(statement: Statement, relations: RelationRules) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ class RelationRules:
         self._reach = Reach(policy.table_access, catalog)
         self._reads: dict[tuple[int, bool, bool], Refusal | None] = {}
         self._writes: dict[tuple[int, bool, bool], Refusal | None] = {}
+        self._vouches: dict[int, bool] = {}
 
     def locate(self, use: RelationUse) -> tuple[str, str]:
         """The schema and name that PostgreSQL would find: pg_catalog first, then public; what is created bare goes to public."""
@@ -94,6 +95,22 @@ class RelationRules:
         if key not in self._reads:
             self._reads[key] = self._work_out_read(relation, only=use.only, shield=shield)
         return self._reads[key]
+
+    def vouches(self, relation: Relation) -> bool:
+        """Whether a view's own key alone opens it: what it reaches is hidden."""
+        known = self._vouches.get(relation.oid)
+        if known is None:
+            known = self._vouches[relation.oid] = (
+                self._hides
+                and relation.kind == "view"
+                and self._reach.level(relation).is_exact
+                and any(self._refuse_one_read(each) for each in self._reach.read(relation, only=False) if each is not relation)
+            )
+        return known
+
+    def hides(self, relation: Relation) -> bool:
+        """Whether the relation itself, with the children that are read with it, is hidden."""
+        return any(self._refuse_one_read(each) for each in self._reach.read(relation, only=False))
 
     def _work_out_read(self, relation: Relation, *, only: bool, shield: bool) -> Refusal | None:
         opens = relation.kind in VIEWS and shield

@@ -210,6 +210,14 @@ def _views(policy: Policy, catalog: Catalog) -> Iterator[Finding]:
                 f"{view.kind} {view.qualified} shows something of {_listed(each.qualified for each in denied)}, which is denied",
                 "look at what it shows; without a key of its own the view is denied like its tables",
             )
+            if view.kind == "view" and not view.is_barrier:
+                yield Finding(
+                    "medium",
+                    _table_path(schema, name),
+                    f"view {view.qualified} is no security barrier, so it is read behind a fence: PostgreSQL would run a query's "
+                    "conditions on rows that the view leaves out. Behind the fence no index serves those conditions",
+                    f"ALTER VIEW {view.qualified} SET (security_barrier)",
+                )
 
 
 def _reached(view: Relation, catalog: Catalog) -> Iterable[Relation]:

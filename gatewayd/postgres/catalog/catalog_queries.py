@@ -24,7 +24,10 @@ SERVER: Final = (
 
 RELATIONS: Final = """
 SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::text AS kind, c.reltype AS row_type,
-       c.relrowsecurity AS row_security, coalesce(i.indrelid, s.refobjid, 0) AS belongs_to, a.names, a.types, a.required,
+       c.relrowsecurity AS row_security,
+       EXISTS (SELECT FROM pg_options_to_table(c.reloptions) WHERE option_name = 'security_barrier' AND option_value::bool)
+           AS is_barrier,
+       coalesce(i.indrelid, s.refobjid, 0) AS belongs_to, a.names, a.types, a.required,
        a.numbers, i.indkey::int2[] AS index_numbers, i.indexprs IS NOT NULL AS index_computes,
        CASE WHEN c.relkind IN ('v', 'm') AND c.oid >= 16384 THEN pg_get_viewdef(c.oid) END AS definition
 FROM pg_class AS c

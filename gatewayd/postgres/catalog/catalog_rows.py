@@ -123,6 +123,7 @@ class _Work:
                 functions=tuple(sorted(reach.functions)) if reach else (),
                 rule_targets=tuple(sorted(targets.get(oid, ()))),
                 row_security=row["row_security"],
+                is_barrier=row["is_barrier"],
                 belongs_to=row["belongs_to"] if kind in ("index", "sequence") else None,
                 builtins=tuple(sorted(reach.builtins)) if reach else (),
                 keys=_keys(row, numbered) if kind == "index" else (),

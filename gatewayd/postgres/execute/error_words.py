@@ -44,12 +44,15 @@ _CODES: Final = {
 }
 
 
-def told_less(failure: ExecutionFailed, edits: Sequence[tuple[int, int, int]] = ()) -> ExecutionFailed:
-    """The same failure without what could be a value that policy hides. `edits` lead its position back to the agent's own text.
+def told_less(failure: ExecutionFailed, *rewritings: Sequence[tuple[int, int, int]]) -> ExecutionFailed:
+    """The same failure without what could be a value that policy hides. The edits of each of `rewritings`, the last one first,
+    lead its position back to the agent's own text.
 
     Code that the statement set off may raise any code with any words: from there only the code is told.
     """
-    position = _before(failure.position, edits) if failure.position is not None else None
+    position = failure.position
+    for edits in rewritings:
+        position = _before(position, edits) if position is not None else None
     code = failure.sqlstate
     if code[:2] in _SAY_NO_VALUES and not failure.is_inner:
         return ExecutionFailed(code, failure.message, failure.hint, position)

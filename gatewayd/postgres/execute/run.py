@@ -34,7 +34,9 @@ async def execute(
     """
     instead = masking if isinstance(masking, Rewritten) else None
     over = masking if isinstance(masking, PostExec) else None
-    statement = permit.allowed.statement if instead is None else instead.statement
+    if permit.allowed.needs_shield and (masking is None or (over is not None and over.instead is None)):
+        raise AssertionError("an unshielded statement came to be executed")
+    statement = instead.statement if instead is not None else (over and over.instead) or permit.allowed.statement
     parameters = () if instead is None else instead.parameters
     ordered = masking is not None and masking.keeps_heap_order
     connection = await pool.acquire(limits, caller)
@@ -60,6 +62,8 @@ async def execute(
     except ExecutionFailed as failure:
         if masking is None or failure.sqlstate == UNMASKABLE:
             raise
-        raise told_less(failure, instead.edits if instead is not None else ()) from None
+        if instead is not None:
+            raise told_less(failure, instead.edits, instead.earlier_edits) from None
+        raise told_less(failure, over.edits if over is not None else ()) from None
     finally:
         pool.release(connection, caller)
