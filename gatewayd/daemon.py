@@ -26,6 +26,7 @@ from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
 from gatewayd.config.settings import Settings
 from gatewayd.corridor.databases import Databases, check_masks
 from gatewayd.corridor.gateway import Database, Gateway, Masking
+from gatewayd.corridor.hold import Approvals
 from gatewayd.corridor.reload import Reloader
 from gatewayd.mcp.dispatch import Dispatch
 from gatewayd.mcp.tools.surface import tools_of
@@ -103,7 +104,8 @@ class _Daemon:
                 async with trio.open_nursery() as services:
                     databases = Databases()
                     await services.start(databases.run)
-                    gateway = await self._gateway(audit, databases)
+                    approvals = await services.start(self._approvals) if settings.approval_url is not None else None
+                    gateway = await self._gateway(audit, databases, approvals)
                     self._webhook = await self._start_senders(gateway, services)
                     await services.start(feed_watchdog, self._manager, audit.answers)
                     with self._serving:
@@ -112,7 +114,19 @@ class _Daemon:
                 recording.cancel_scope.cancel()
             watching.cancel_scope.cancel()
 
-    async def _gateway(self, audit: Audit, databases: Databases) -> Gateway:
+    async def _approvals(self, *, task_status: trio.TaskStatus[Approvals]) -> None:
+        """The approval gate and what tells it of outcomes. When cancelled that gets a last second."""
+        from gatewayd.approvals.http_gate import HttpGate  # httpx: only who configures a gate pays for its import
+
+        settings = self._settings
+        assert settings.approval_url is not None
+        assert settings.approval_token is not None
+        async with HttpGate(settings.approval_url, settings.approval_token, __version__) as gate, trio.open_nursery() as nursery:
+            approvals = Approvals(gate)
+            await nursery.start(approvals.reporter.run)
+            task_status.started(approvals)
+
+    async def _gateway(self, audit: Audit, databases: Databases, approvals: Approvals | None) -> Gateway:
         settings = self._settings
         policies = settings.policies
         served: dict[str, Database] = {}
@@ -126,7 +140,7 @@ class _Daemon:
             served[DEFAULT_DATABASE] = await databases.open(DEFAULT_DATABASE, url, policies.single)
         await check_masks((database, database.enforced.policy) for database in served.values())
         masking = Masking(settings.mask_salt, settings.mask_source_rewrite)
-        return Gateway(audit, served, masking=masking)
+        return Gateway(audit, served, masking=masking, approvals=approvals)
 
     async def _start_senders(self, gateway: Gateway, services: trio.Nursery) -> DenyWebhook | None:
         """The deny webhook and telemetry, each only where it is configured. When cancelled they get a last second."""
@@ -152,6 +166,8 @@ class _Daemon:
     async def _listen(self, gateway: Gateway, reloader: Reloader, services: trio.Nursery) -> None:
         """Serve until the stop signal, and until the calls in flight have ended or had their grace."""
         dispatch = Dispatch("gatewayd", __version__, tools_of(gateway))
+        if gateway.approvals is not None:
+            services.start_soon(self._drain, gateway.approvals.drain)
 
         def status() -> str:
             return _status(gateway)

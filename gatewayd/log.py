@@ -34,6 +34,9 @@ CONNECTION_FAILED: Final = "connection failed"
 AUDIT_UNAVAILABLE: Final = "audit unavailable"
 AUDIT_RECOVERED: Final = "audit recovered"
 AUDIT_WRITE_AFTER_EXECUTION_FAILED: Final = "audit write after execution failed"
+# approvals
+APPROVAL_GATE_UNREACHABLE: Final = "approval gate unreachable"
+APPROVAL_GATE_REACHABLE: Final = "approval gate reachable"
 # databases
 DATABASE_UNREACHABLE: Final = "database unreachable"
 DATABASE_REACHABLE: Final = "database reachable"

@@ -17,6 +17,7 @@ INTENT_CHARACTERS: Final = 500
 TABLES: Final = 64
 COLUMNS_MASKED: Final = 64
 MASKING_REASON_CHARACTERS: Final = 512
+APPROVED_BY_CHARACTERS: Final = 128
 ERROR_MESSAGE_CHARACTERS: Final = 4096
 SQL_RAW_BYTES: Final = 1024 * 1024
 
@@ -29,9 +30,11 @@ class Agent(msgspec.Struct, frozen=True, gc=False):
     token_id: str | None = None
 
 
-class Attempted(msgspec.Struct, frozen=True, gc=False):
+class Attempted(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     sql_raw: str
     sql_fingerprint: str
+    preview_of: str | None = None
+    """Here and in the payloads that follow it: the query that this one of the gateway's own counts rows for."""
 
 
 class Decided(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -41,6 +44,8 @@ class Decided(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     policy_rule: str | None = None
     reason: str | None = None
     dialect: str | None = None
+    approved_by: str | None = None
+    preview_of: str | None = None
 
 
 class Executed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -53,6 +58,7 @@ class Executed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     masking_path: Literal["source_rewrite", "post_exec"] | None = None
     masking_rejected: bool | None = None
     masking_reason: str | None = None
+    preview_of: str | None = None
 
 
 class Failed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -61,6 +67,7 @@ class Failed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     error_class: str
     error_message: str
     masking_stage: Literal["gate", "salt", "shadow", "rewrite"] | None = None
+    preview_of: str | None = None
 
 
 class PolicyReloaded(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -90,6 +97,7 @@ class Query(msgspec.Struct, frozen=True, gc=False):
     agent: Agent
     intent: str | None
     tenant_id: str = SELF_HOST_TENANT
+    preview_of: QueryId | None = None  # not a column: each payload says it
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):

@@ -66,7 +66,7 @@ def _cut(text: str | None, characters: int) -> str | None:
 def _cut_payload(payload: Payload) -> Payload:
     match payload:
         case Attempted(sql_raw=sql) if len(sql) * 4 > events.SQL_RAW_BYTES:  # a character has at most 4 bytes
-            return Attempted(cut_to_bytes(sql, events.SQL_RAW_BYTES), payload.sql_fingerprint)
+            return msgspec.structs.replace(payload, sql_raw=cut_to_bytes(sql, events.SQL_RAW_BYTES))
         case Decided(tables_touched=tables) if tables is not None and len(tables) > events.TABLES:
             return msgspec.structs.replace(payload, tables_touched=tables[: events.TABLES])
         case Executed(columns_masked=columns, masking_reason=reason) if columns is not None or reason is not None:

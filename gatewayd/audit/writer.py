@@ -3,7 +3,8 @@
 What may stand in the file for a query, whose caller may be cancelled at any await:
 
     nothing                                 cancelled while ATTEMPTED waited for room, or nothing could be written
-    ATTEMPTED                               held; cancelled or failed before the decision; DECIDED could not be written
+    ATTEMPTED                               held and not decided in time; cancelled or failed before the decision; DECIDED could
+                                            not be written
     ATTEMPTED, DECIDED DENY
     ATTEMPTED, DECIDED ALLOW, closing row   EXECUTED or FAILED; FAILED 57014 when cancelled, also before a Permit was given
     ATTEMPTED, DECIDED ALLOW                only when the closing row could not be written, or the process died
@@ -18,11 +19,24 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, overload
 
+import msgspec
 import trio
 
 from gatewayd.audit.batch import Ticket
 from gatewayd.audit.committer import FILE_FAILURES
-from gatewayd.audit.events import Attempted, AuditId, Decided, Event, Executed, Failed, Payload, Query, QueryId
+from gatewayd.audit.events import (
+    APPROVED_BY_CHARACTERS,
+    Attempted,
+    AuditId,
+    Decided,
+    Event,
+    Executed,
+    Failed,
+    Payload,
+    PolicyReloaded,
+    Query,
+    QueryId,
+)
 from gatewayd.audit.lock import AuditFileLocked, OwnershipLock
 from gatewayd.audit.queue import AuditStatistics, AuditUnavailable, CommitQueue
 from gatewayd.audit.reader import AuditReader, Page
@@ -68,18 +82,22 @@ class Audit:
         _remember(self._attempted, query.query_id, ticket)
 
     @overload
-    async def decided(self, query: Query, decision: Allowed) -> Permit: ...
+    async def decided(self, query: Query, decision: Allowed, *, approved_by: str | None = None) -> Permit: ...
     @overload
     async def decided(self, query: Query, decision: Denied) -> AuditId: ...
-    async def decided(self, query: Query, decision: Allowed | Denied) -> Permit | AuditId:
-        """Writes DECIDED and returns when it and ATTEMPTED are committed. Raises AuditUnavailable: nothing may run then."""
+    async def decided(self, query: Query, decision: Allowed | Denied, *, approved_by: str | None = None) -> Permit | AuditId:
+        """Writes DECIDED and returns when it and ATTEMPTED are committed. Raises AuditUnavailable: nothing may run then.
+
+        `approved_by` names who let a held write through.
+        """
         self._queue.check_open()
         attempted = self._attempted.pop(query.query_id, None)
         if attempted is None or attempted.error:
             raise AuditUnavailable(attempted.error if attempted is not None else _NO_ROW)
         match decision:
             case Allowed(statement=statement, tables=tables):
-                payload = Decided("ALLOW", statement.kind, tables, dialect=_DIALECT)
+                by = approved_by and approved_by[:APPROVED_BY_CHARACTERS]
+                payload = Decided("ALLOW", statement.kind, tables, dialect=_DIALECT, approved_by=by)
             case Denied(policy_rule=rule, reason=reason, statement_type=kind, tables=tables):
                 payload = Decided("DENY", kind, None if kind is None else tables, rule, reason, dialect=_DIALECT)
         ticket = self._hand_over(query, payload, attempted)
@@ -87,6 +105,17 @@ class Audit:
             _remember(self._decided, query.query_id, ticket)
         audit_id = AuditId(await self._queue.committed(ticket))
         return Permit(decision, query.query_id, audit_id) if isinstance(decision, Allowed) else audit_id
+
+    async def recorded(self, query: Query) -> None:
+        """Returns when ATTEMPTED is committed, for who is about to tell others of the query. Raises AuditUnavailable."""
+        attempted = self._attempted.get(query.query_id)
+        if attempted is None:
+            raise AuditUnavailable(_NO_ROW)
+        await self._queue.committed(attempted)
+
+    def undecided(self, query: Query) -> None:
+        """No DECIDED row will follow its ATTEMPTED."""
+        self._attempted.pop(query.query_id, None)
 
     async def closed(self, query: Query, outcome: Executed | Failed) -> None:
         """Writes the closing row of an allowed query, once; its DECIDED may still be on its way.
@@ -154,6 +183,8 @@ class Audit:
             await self._queue.aclose()
 
     def _hand_over(self, query: Query, payload: Payload, after: Ticket | None, *, is_closing: bool = False) -> Ticket:
+        if query.preview_of is not None and not isinstance(payload, PolicyReloaded):
+            payload = msgspec.structs.replace(payload, preview_of=query.preview_of)
         ticket = Ticket((row_of(Event(query, self._clock_ms(), payload)),), after, is_closing=is_closing)
         self._queue.append(ticket)
         return ticket

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from gatewayd.approvals.messages import Pending
 from gatewayd.audit.events import AuditId, Executed, Failed
 from gatewayd.masking.plan import Plan, Rewritten
 from gatewayd.masking.results.post_exec import PostExec
@@ -38,9 +39,12 @@ class Unaudited(msgspec.Struct, frozen=True, gc=False):
 
 
 class OnHold(msgspec.Struct, frozen=True, gc=False):
-    """A write that needs approval while no approval gate answers: nothing ran, nothing was refused, no DECIDED row."""
+    """A write that nobody has approved yet: nothing ran, nothing was refused, no DECIDED row. `pending` None: no gate answers."""
 
     reason: str
+    pending: Pending | None = None
+    resume: tuple[tuple[str, str], ...] = ()  # the arguments of `query` that ask for the same write again
+    retry_after_s: int | None = None
 
 
 Answer = Answered | Refused | Broken | Unaudited | OnHold

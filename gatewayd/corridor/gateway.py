@@ -15,13 +15,15 @@ from gatewayd.audit.events import Query
 from gatewayd.audit.writer import Audit
 from gatewayd.catalog import Catalog
 from gatewayd.config.credentials import Secret
+from gatewayd.corridor.hold import Approvals
 from gatewayd.corridor.known_statements import KnownStatements
 from gatewayd.policy.decide.outcomes import Denied
 from gatewayd.policy.file.model import Policy
 from gatewayd.postgres.catalog.refresher import CatalogRefresher
 from gatewayd.postgres.pool import Pool
 
-ToolName = Literal["query", "list_tables", "describe_table"]
+ToolName = Literal["query", "list_tables", "describe_table", "preview"]
+"""`preview` is no tool: it stands for the gateway's own statements that count what a held write would touch."""
 
 
 class Enforced(msgspec.Struct, frozen=True, gc=False):
@@ -55,6 +57,8 @@ class Completed(msgspec.Struct, frozen=True, gc=False):
     error_class: str | None
 
 
+_COUNTING: Final = 2  # previews of held writes at once
+
 Observer = Callable[[Completed], None]
 
 
@@ -67,6 +71,7 @@ class Database:
         self.refresher = refresher
         self.enforced = Enforced(policy, 1, time.time())
         self.recall = KnownStatements()
+        self.counting = trio.CapacityLimiter(_COUNTING)
         self._users = 0
         self._unused = trio.Event()
 
@@ -110,10 +115,18 @@ NO_MASKING: Final = Masking()
 class Gateway:
     """`databases` is replaced as a whole by a reload, never changed in place. Observers must not block nor raise."""
 
-    def __init__(self, audit: Audit, databases: Mapping[str, Database], *, masking: Masking = NO_MASKING) -> None:
+    def __init__(
+        self,
+        audit: Audit,
+        databases: Mapping[str, Database],
+        *,
+        masking: Masking = NO_MASKING,
+        approvals: Approvals | None = None,
+    ) -> None:
         self.audit = audit
         self.databases = databases
         self.masking = masking
+        self.approvals = approvals
         self.observers: tuple[Observer, ...] = ()
 
     @property

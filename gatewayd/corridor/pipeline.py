@@ -1,28 +1,38 @@
 """One statement from arrival to answer, the five steps in their order (docs/architecture.md).
 
-parse → decide → audit → execute → audit; the first two are in `deciding.py`, with what masks make of the statement. Every tool
-that reaches a database comes through `run()`. Which rows a cancelled call leaves is told in `audit/writer.py`; an allowed one
-always ends with its closing row, written in a short shield of its own.
+parse → decide → audit → execute → audit; the first two are in `judge.py`, with what masks make of the statement. A write that a
+person must approve waits before the third and is decided again (`hold.py`). Every tool that reaches a database comes through
+`run()`. Which rows a cancelled call leaves is told in `audit/writer.py`; an allowed one always ends with its closing row, written
+in a short shield of its own.
 """
 
 import os
 from collections.abc import Hashable
+from functools import partial
 from time import perf_counter, time_ns
 from typing import Final, Literal
 
+import msgspec
 import trio
 
 from gatewayd import log
+from gatewayd.approvals import messages, words
+from gatewayd.approvals.messages import Approved, Outcome, Preview
 from gatewayd.audit.events import Agent, Attempted, AuditId, Executed, Failed, Query, QueryId
 from gatewayd.audit.ids import new_ulid
 from gatewayd.audit.writer import AuditUnavailable
+from gatewayd.corridor import approval_answers as answers
+from gatewayd.corridor import preview
 from gatewayd.corridor.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited, closing_row
 from gatewayd.corridor.gateway import Completed, Database, Gateway, ToolName
+from gatewayd.corridor.hold import NOBODY, Client, Unanswered, Undecided
 from gatewayd.corridor.judge import MASKING, Deciding, refused_by_masks
+from gatewayd.corridor.known_statements import Known
 from gatewayd.masking.plan import UNMASKED, Plan, Rewritten, Withheld
 from gatewayd.masking.results.post_exec import PostExec
-from gatewayd.policy.decide.outcomes import Allowed, Denied, Held, Permit
+from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held, Permit
 from gatewayd.postgres.execute.error_words import told_less
+from gatewayd.postgres.execute.failure import OUTCOME_UNKNOWN
 from gatewayd.postgres.execute.result import UNMASKABLE, ExecutionFailed, Result
 from gatewayd.postgres.execute.run import execute
 
@@ -44,22 +54,29 @@ async def run(
     intent: str | None,
     agent: Agent,
     caller: Hashable = None,
+    client: Client = NOBODY,
 ) -> Answer:
     """Take one statement through the corridor. Raises nothing but Cancelled, and bugs (after their closing row).
 
     `caller` is with whom others share sessions of the pool and the thread for large texts in turns; None takes what is free.
+    `client` is who waits while a write is held.
     """
     with database.in_use():
-        query_id = QueryId(new_ulid(time_ns() // 1_000_000, os.urandom))
-        query = Query(query_id=query_id, database=database.name, agent=agent, intent=intent)
-        deciding = Deciding(database, gateway.masking, query_id, caller)
-        return await _Call(gateway, tool, sql, query, deciding).walk()
+        query = Query(query_id=_new_id(), database=database.name, agent=agent, intent=intent)
+        deciding = Deciding(database, gateway.masking, query.query_id, caller)
+        return await _Call(gateway, tool, sql, query, deciding, client).walk()
+
+
+def _new_id() -> QueryId:
+    return QueryId(new_ulid(time_ns() // 1_000_000, os.urandom))
 
 
 class _Call:
-    """One walk through the corridor. Policy and catalog are taken once, by `deciding` (docs/architecture.md)."""
+    """One walk through the corridor. Policy and catalog are taken by `deciding`: once, and once more after a hold."""
 
-    def __init__(self, gateway: Gateway, tool: ToolName, sql: str, query: Query, deciding: Deciding) -> None:
+    def __init__(
+        self, gateway: Gateway, tool: ToolName, sql: str, query: Query, deciding: Deciding, client: Client = NOBODY
+    ) -> None:
         self.began = perf_counter()
         self.gateway = gateway
         self.database = deciding.database
@@ -67,10 +84,20 @@ class _Call:
         self.sql = sql
         self.query = query
         self.deciding = deciding
+        self.client = client
         self.plan: Plan = UNMASKED
-        self.decide_s = self.audit_s = 0.0
+        self.approved: Approved | None = None
+        self.outcome = Outcome(query.query_id, "failed")
+        self.decide_s = self.audit_s = self.held_s = 0.0
 
     async def walk(self) -> Answer:
+        try:
+            return await self._walk()
+        finally:
+            if self.approved is not None and self.gateway.approvals is not None:
+                self.gateway.approvals.reporter.report(self.outcome)
+
+    async def _walk(self) -> Answer:
         # Deciding is short and bounded. Where it waits it is shielded (most never do, and a scope is not free), so it leaves no
         # ATTEMPTED without its DECIDED.
         deciding = self.deciding
@@ -78,15 +105,17 @@ class _Call:
         try:
             await self.gateway.audit.attempted(self.query, Attempted(self.sql, known.statement.fingerprint))
             began = perf_counter()
-            decision = await deciding.decide(known)
-            if isinstance(decision, Allowed):
-                self.plan = await deciding.plan(known, decision)
+            decision = await self._decide(known)
             decided = perf_counter()
             self.decide_s = decided - began - deciding.mask_s
-            match decision:
-                case Held():
+            if isinstance(decision, Held):
+                held = await self._hold(decision)
+                if isinstance(held, OnHold):
                     self._observe(None, "HELD")
-                    return OnHold("this write needs a human's approval and no approval service answers; nothing ran")
+                    return held
+                decision = held
+                decided = perf_counter()
+            match decision:
                 case Denied():
                     try:
                         audit_id = await self.gateway.audit.decided(self.query, decision)
@@ -103,10 +132,73 @@ class _Call:
             return Unaudited(failure.reason)
         return await self._execute(permit)
 
+    async def _decide(self, known: Known) -> Decision:
+        """The decision, and what masks make of what may run. What they keep from running is not held: nobody is asked in vain."""
+        deciding = self.deciding
+        decision = await deciding.decide(known)
+        if not isinstance(decision, Denied):
+            allowed = decision if isinstance(decision, Allowed) else decision.allowed
+            self.plan = await deciding.plan(known, allowed)
+            if isinstance(self.plan, Withheld):
+                return allowed
+        return decision
+
+    async def _hold(self, held: Held) -> Allowed | Denied | OnHold:
+        """Asks for the approval of a write, and decides again once it is there. Cancelled: the request stays with the gate."""
+        approvals, policy = self.gateway.approvals, self.deciding.enforced.policy
+        if approvals is None or self.tool != "query":
+            return answers.NO_GATE
+        count = partial(self._preview, held) if policy.approvals.preview else None
+        began = perf_counter()
+        try:
+            await self.gateway.audit.recorded(self.query)
+            found = await approvals.decided(answers.asked(self.query, held, policy), policy.approvals.hold_s, self.client, count)
+        except trio.Cancelled:
+            self.gateway.audit.undecided(self.query)
+            self._observe(None, "HELD")
+            raise
+        finally:
+            self.held_s = perf_counter() - began
+        match found:
+            case messages.Approved():
+                self.approved = found
+                return await self._decide_again(held)
+            case messages.Denied(by=by, note=note):
+                return answers.refused(held, "approval_denied", words.denied_reason(by, note))
+            case messages.Expired():
+                return answers.refused(held, "approval_expired", words.EXPIRED_REASON)
+            case Undecided() | Unanswered():
+                self.gateway.audit.undecided(self.query)
+                hold_s = policy.approvals.hold_s
+                return answers.undecided(found, self.query, self.sql, hold_s, is_multi=self.gateway.is_multi)
+
+    async def _decide_again(self, held: Held) -> Allowed | Denied:
+        """By the policy and the catalog that are in force now: they may have changed while a person thought."""
+        if self.gateway.databases.get(self.query.database) is not self.database:
+            return Denied("table_access", answers.GONE, held.allowed.statement.kind, held.allowed.tables, "table_access")
+        self.deciding = Deciding(self.database, self.gateway.masking, self.query.query_id, self.deciding.caller)
+        decision = await self._decide(await self.deciding.known(self.sql))
+        return decision.allowed if isinstance(decision, Held) else decision
+
+    async def _preview(self, held: Held) -> Preview:
+        """Counts what the write would touch, as a reviewer is to see it."""
+        query, deciding = self.query, self.deciding
+
+        async def ask(sql: str) -> Answer:
+            own = msgspec.structs.replace(query, query_id=_new_id(), preview_of=query.query_id)
+            by = Deciding(self.database, self.gateway.masking, own.query_id, deciding.caller)
+            return await _Call(self.gateway, "preview", sql, own, by).walk()
+
+        async with self.database.counting:
+            return await preview.preview(held.allowed.statement, deciding.catalog, ask)
+
+    def _approved_by(self) -> str | None:
+        return None if self.approved is None else words.legible(self.approved.by or words.SOMEBODY, words.BY_CHARACTERS)
+
     async def _permit(self, allowed: Allowed) -> Permit:
         """Step three. DECIDED is on its way as soon as this waits: cancelled then, the call owes its closing row."""
         try:
-            return await self.gateway.audit.decided(self.query, allowed)
+            return await self.gateway.audit.decided(self.query, allowed, approved_by=self._approved_by())
         except trio.Cancelled:
             waited_ms = round((perf_counter() - self.began) * 1000)
             await self._unclosed(Failed(0, waited_ms, _CANCELLED, "the call was cancelled"))
@@ -133,9 +225,11 @@ class _Call:
         result: Result | None = None
         failure: ExecutionFailed | None = None
         policy, catalog = self.deciding.enforced.policy, self.deciding.catalog
+        limits = preview.limits(policy.limits) if self.tool == "preview" else policy.limits
+        bound = self.approved.rows_at_most if self.approved is not None else None
         began = perf_counter()
         try:
-            result = await execute(self.database.pool, permit, policy.limits, catalog, masking, self.deciding.caller)
+            result = await execute(self.database.pool, permit, limits, catalog, masking, self.deciding.caller, rows_at_most=bound)
         except ExecutionFailed as failed:
             failure = told_less(failed) if failed.is_inner and policy.hides_something else failed
             if failed.sqlstate[:2] in _CONNECTION_LOST:
@@ -162,7 +256,8 @@ class _Call:
         statement = permit.allowed.statement
         now = perf_counter()
         exec_ms = round((now - began) * 1000)
-        overhead_ms = round((began - self.began) * 1000)
+        overhead_ms = round((began - self.began - self.held_s) * 1000)
+        self.outcome = _run_outcome(self.query.query_id, result, failure)
         outcome = closing_row(result, failure, self.plan, exec_ms, overhead_ms)
         if result is not None and statement.category != "read":
             self.database.refresher.wrote(ddl=statement.category == "relation write")
@@ -227,3 +322,12 @@ class _Call:
                 error_class=error_class,
             )
         )
+
+
+def _run_outcome(query_id: QueryId, result: Result | None, failure: ExecutionFailed | None) -> Outcome:
+    """What the gate is told of a claimed approval. Where COMMIT may have happened, nobody says that it did not."""
+    if failure is None:
+        assert result is not None
+        rows = result.rows_affected if result.rows_affected is not None else result.rows_returned
+        return Outcome(query_id, "executed", rows)
+    return Outcome(query_id, "unknown" if failure.sqlstate in (OUTCOME_UNKNOWN, _INTERNAL) else "failed")

@@ -68,6 +68,13 @@ class Admission:
     def leave(self, caller: Hashable) -> None:
         self._turns.leave(caller)
 
+    async def come_back(self, caller: Hashable) -> None:
+        """A slot for a call that had one and gave it up to wait for a person; `leave` must follow. It is neither refused nor
+        pushed out, also while draining. Cancelled: no slot."""
+        while not self._turns.take(caller):
+            if await self._turns.wait(caller):
+                return
+
     def statistics(self) -> AdmissionStatistics:
         turns = self._turns
         return AdmissionStatistics(turns.taken, turns.waiting, self._admitted, self._refused, self._draining)

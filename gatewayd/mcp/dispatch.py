@@ -28,12 +28,36 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 class Call(msgspec.Struct, frozen=True):
     """One call of a tool: `arguments` is the raw JSON object; `progress` is there only when the client asked for it; `caller` is
-    with whom others take turns."""
+    with whom others take turns; `address` is the client's, empty where it has none."""
 
     arguments: msgspec.Raw
     agent: Agent
     progress: Progress | None = None
     caller: Hashable = None
+    address: str = ""
+    place: "Place | None" = None
+
+
+@final
+class Place:
+    """A call's place among the running ones, which it may give up while it waits for a person."""
+
+    __slots__ = ("_admission", "_caller", "_is_taken")
+
+    def __init__(self, admission: Admission, caller: Hashable) -> None:
+        self._admission = admission
+        self._caller = caller
+        self._is_taken = True
+
+    def give_up(self) -> None:
+        if self._is_taken:
+            self._is_taken = False
+            self._admission.leave(self._caller)
+
+    async def take_back(self) -> None:
+        if not self._is_taken:
+            await self._admission.come_back(self._caller)
+            self._is_taken = True
 
 
 class ToolResult(msgspec.Struct, frozen=True):
@@ -102,9 +126,10 @@ class Dispatch:
         return DispatchStatistics(self._admission.statistics(), self._failed, self._requests)
 
     async def call(
-        self, id_: Id, params: CallParams, agent: Agent, caller: Hashable, progress: Progress | None
+        self, id_: Id, params: CallParams, agent: Agent, caller: Hashable, progress: Progress | None, address: str = ""
     ) -> ToolResult | ProtocolError:
-        """One tool call under the limits. `caller` is whose queue it waits in. Cancelled: the tool is, and no slot is kept."""
+        """One tool call under the limits. `caller` is whose queue it waits in, `address` where its client is. Cancelled: the tool
+        is, and no slot is kept."""
         outcome: Outcome = "error"
         try:
             self._refresh()
@@ -117,14 +142,15 @@ class Dispatch:
             if refusal is not None:
                 outcome = "refused"
                 return _refused(refusal)
+            place = Place(self._admission, caller)
             try:
-                result = await tool.call(Call(params.arguments, agent, progress, caller))
+                result = await tool.call(Call(params.arguments, agent, progress, caller, address, place))
             except Exception as bug:  # one boundary: a bug in one tool must not end the other callers' connections
                 self._failed += 1
                 log.error(log.UNEXPECTED_FAILURE, tool=tool.name, error_class=type(bug).__name__, at=_where(bug))
                 return ProtocolError(INTERNAL_ERROR, "internal error; the operator's log has it", id_)
             finally:
-                self._admission.leave(caller)
+                place.give_up()
             outcome = "tool_error" if result.is_error else "answered"
             return result
         except trio.Cancelled:

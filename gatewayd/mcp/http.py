@@ -136,7 +136,14 @@ class McpHttp:
         try:
             with call:
                 answered = await stateless.answer(
-                    self._dispatch, message, meta, params, token_id=token_id, caller=caller, notify=reply.notify
+                    self._dispatch,
+                    message,
+                    meta,
+                    params,
+                    token_id=token_id,
+                    caller=caller,
+                    notify=reply.notify,
+                    address=exchange.client,
                 )
         finally:
             exchange.watch(None)
@@ -160,7 +167,7 @@ class McpHttp:
             else:
                 await reply.refuse(404, ProtocolError(SESSION_UNKNOWN, "unknown or ended session; send `initialize` again", id_))
         elif isinstance(message, Request):
-            answer = await handshake.answer(self._dispatch, session, message, session.id, reply.notify)
+            answer = await handshake.answer(self._dispatch, session, message, session.id, reply.notify, reply.client)
             self._sessions.touch(session, trio.current_time())
             if answer is None:
                 answer = messages.error(ProtocolError(messages.REQUEST_CANCELLED, "Request cancelled", id_))

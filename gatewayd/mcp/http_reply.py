@@ -37,6 +37,10 @@ class Reply:
         self._exchange = exchange
         self._streaming = False
 
+    @property
+    def client(self) -> str:
+        return self._exchange.client
+
     async def body(self, held: Held) -> bytes | None:
         """The request's whole body, or None when it was refused (413, 408, 503) or the client left; the reply is sent then."""
         try:

@@ -1,4 +1,5 @@
-"""What the senders want to know of each call: the deny webhook a denial, telemetry its anonymous words."""
+"""What the senders want to know of each call: the deny webhook a denial, telemetry its anonymous words. What the gateway counts
+for a reviewer is no call of an agent's."""
 
 from gatewayd.corridor.gateway import Completed, Observer
 from gatewayd.notify.telemetry import Telemetry
@@ -8,7 +9,7 @@ from gatewayd.notify.webhook import DenyWebhook
 
 def to_webhook(webhook: DenyWebhook) -> Observer:
     def observe(completed: Completed) -> None:
-        if completed.denied is not None and completed.audit_id is not None:
+        if completed.denied is not None and completed.audit_id is not None and completed.tool != "preview":
             webhook.denied(completed.query, completed.audit_id, completed.denied, completed.sql)
 
     return observe
@@ -16,7 +17,7 @@ def to_webhook(webhook: DenyWebhook) -> Observer:
 
 def to_telemetry(telemetry: Telemetry) -> Observer:
     def observe(completed: Completed) -> None:
-        if completed.decision not in ("ALLOW", "DENY"):
+        if completed.decision not in ("ALLOW", "DENY") or completed.tool == "preview":
             return
         telemetry.called(
             Call(

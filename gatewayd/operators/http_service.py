@@ -61,6 +61,8 @@ class HttpService:
         metrics.registry.register(State(self._gateway, self._mcp.statistics, lambda: self._server.statistics(), webhook))
         self._gateway.observers += (metrics.observe,)
         self._gateway.audit.on_commit(metrics.committed)
+        if self._gateway.approvals is not None:
+            self._gateway.approvals.told = metrics.held
         return [
             audit_routes(self._gateway.audit, guard),
             admin_routes(self._gateway, reloader, guard),

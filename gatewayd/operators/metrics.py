@@ -15,6 +15,7 @@ from quart import Blueprint, Response
 
 from gatewayd import __version__
 from gatewayd.corridor.gateway import Completed, Gateway, ToolName
+from gatewayd.corridor.hold import HeldOutcome
 from gatewayd.http.server import ServerStatistics
 from gatewayd.mcp.http import McpStatistics
 from gatewayd.notify.usage import SQLSTATE_CLASSES, sqlstate_class
@@ -25,6 +26,8 @@ from gatewayd.policy.decide.outcomes import PolicyRule
 _FAST_S = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 _QUERY_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _BATCH_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+_HELD_S = (0.01, 0.05, 0.25, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 50.0)
 
 OUTCOMES: Final = ("executed", "failed", "denied", "held", "unaudited")
 PHASES: Final = ("parse", "decide", "audit", "mask")
@@ -72,6 +75,14 @@ class Metrics:
         self._commit_s = Histogram(
             "gatewayd_audit_write_seconds", "Time of one audit commit", buckets=_FAST_S, registry=self.registry
         )
+        self._approvals = Counter(
+            "gatewayd_approvals", "Held writes, by how their wait ended", ["outcome"], registry=self.registry
+        )
+        for ended in get_args(HeldOutcome):
+            self._approvals.labels(ended)
+        self._approval_s = Histogram(
+            "gatewayd_approval_wait_seconds", "Time a call was held", buckets=_HELD_S, registry=self.registry
+        )
         self._batch_rows = Histogram(
             "gatewayd_audit_batch_rows", "Rows of one audit commit", buckets=_BATCH_ROWS, registry=self.registry
         )
@@ -101,6 +112,11 @@ class Metrics:
         """For `Audit.on_commit`."""
         self._commit_s.observe(seconds)
         self._batch_rows.observe(rows)
+
+    def held(self, outcome: HeldOutcome, seconds: float) -> None:
+        """For `Approvals.told`."""
+        self._approvals.labels(outcome).inc()
+        self._approval_s.observe(seconds)
 
     def text(self, databases: Iterable[str]) -> bytes:
         """Everything, with all series of `databases`, those that are served now."""
@@ -152,6 +168,9 @@ class State(Collector):
         yield from self._databases()
         yield from self._audit()
         yield from self._agents()
+        approvals = self._gateway.approvals
+        held = approvals.statistics().held if approvals is not None else 0
+        yield _gauge("gatewayd_approvals_held", "Calls that wait for a person's approval", held)
         if self._webhook is not None:
             sent = self._webhook()
             yield _gauge("gatewayd_webhook_queued", "Denials that wait to be sent", sent.queued)

@@ -163,6 +163,7 @@ _HASH_DIGITS: Final = 16
 def policy_hash(policy: Policy) -> str:
     """16 hex digits over the whole effective policy: equal however its text was ordered or which defaults it spelt out."""
     effective = {section: _section_json(policy, section) for section in SECTIONS}
+    effective["approvals"] = _as_hashed(policy.approvals)
     return hashlib.sha256(msgspec.json.encode(effective, order="sorted")).hexdigest()[:_HASH_DIGITS]
 
 
@@ -203,12 +204,18 @@ def _section_json(policy: Policy, section: str) -> Json:
     raise AssertionError(f"{section} is a section without a JSON form")
 
 
-def _approvals_json(approvals: Approvals) -> Json:
+def _approvals_json(approvals: Approvals) -> dict[str, Json]:
     classes: dict[str, Json] = {
         name: value if (value := getattr(approvals, name)) is not None else approvals.writes
         for name in ("row_changes", "whole_table_writes", "schema_changes")
     }
-    return {"writes": approvals.writes, **classes}
+    return {"writes": approvals.writes, **classes, "hold_s": approvals.hold_s, "preview": approvals.preview}
+
+
+def _as_hashed(approvals: Approvals) -> Json:
+    """Without the keys that came later, where they have their defaults: the hash of a policy that does not use them stays."""
+    unset = {name for name in ("hold_s", "preview") if getattr(approvals, name) == getattr(Approvals(), name)}
+    return {name: value for name, value in _approvals_json(approvals).items() if name not in unset}
 
 
 def _mask_json(mask: msgspec.Struct) -> Json:

@@ -16,10 +16,11 @@ BEGIN {
     ends["database reachable"] = "database unreachable"
     ends["policy reloaded"] = "policy reload failed"
     ends["deny webhook delivered again"] = "deny webhook failed"
+    ends["approval gate reachable"] = "approval gate unreachable"
     # any start ends what kept gatewayd from starting, and what the process before was in
     start = "gatewayd started"
     state["audit unavailable"]; state["database unreachable"]; state["policy reload failed"]; state["deny webhook failed"]
-    state["needed service unavailable"]; state["configuration invalid"]
+    state["needed service unavailable"]; state["configuration invalid"]; state["approval gate unreachable"]
     # what happened, and is not taken back
     event["audit write after execution failed"]; event["unexpected failure"]; event["deny webhook dropped"]
     event["decision failed; the statement was denied"]; event["connection failed"]; event["log lines dropped"]

@@ -77,7 +77,9 @@ def notified(peer: Peer, notification: Notification) -> None:
             peer.cancel(id_)
 
 
-async def answer(dispatch: Dispatch, peer: Peer, request: Request, caller: Hashable, notify: Notify) -> bytes | None:
+async def answer(
+    dispatch: Dispatch, peer: Peer, request: Request, caller: Hashable, notify: Notify, address: str = ""
+) -> bytes | None:
     """The answer to one request other than `initialize`; None when the client cancelled it."""
     match request.method:
         case "tools/call":
@@ -85,7 +87,7 @@ async def answer(dispatch: Dispatch, peer: Peer, request: Request, caller: Hasha
             if isinstance(params, ProtocolError):
                 dispatch.count(request.method, "error")
                 return messages.error(params)
-            return await _call(dispatch, peer, request.id, params, caller, notify)
+            return await _call(dispatch, peer, request.id, params, caller, notify, address)
         case "tools/list":
             dispatch.count(request.method, "answered")
             return messages.result(request.id, {"tools": dispatch.tools_json()})
@@ -97,7 +99,9 @@ async def answer(dispatch: Dispatch, peer: Peer, request: Request, caller: Hasha
             return messages.error(ProtocolError(METHOD_NOT_FOUND, f"unknown method `{method[:64]}`", request.id))
 
 
-async def _call(dispatch: Dispatch, peer: Peer, id_: Id, params: CallParams, caller: Hashable, notify: Notify) -> bytes | None:
+async def _call(
+    dispatch: Dispatch, peer: Peer, id_: Id, params: CallParams, caller: Hashable, notify: Notify, address: str
+) -> bytes | None:
     if peer.calls is None:
         peer.calls = {}
     elif id_ in peer.calls:
@@ -106,7 +110,7 @@ async def _call(dispatch: Dispatch, peer: Peer, id_: Id, params: CallParams, cal
     scope = peer.calls[id_] = trio.CancelScope()
     try:
         with scope:
-            result = await dispatch.call(id_, params, peer.agent, caller, progress_of(params.meta, notify))
+            result = await dispatch.call(id_, params, peer.agent, caller, progress_of(params.meta, notify), address)
             if isinstance(result, ProtocolError):
                 return messages.error(result)
             content = (TextContent(result.text),) if result.content is None else result.content

@@ -114,12 +114,13 @@ async def answer(
     token_id: str | None,
     caller: Hashable,
     notify: Notify,
+    address: str = "",
 ) -> Reply:
     """The answer to a request whose `_meta`, version and headers were found good."""
     agent = agent_of(meta.client_info, token_id)
     dispatch.note_client(agent, str(meta.protocol_version))
     if params is not None:
-        result = await dispatch.call(request.id, params, agent, caller, progress_of(meta, notify))
+        result = await dispatch.call(request.id, params, agent, caller, progress_of(meta, notify), address)
         if isinstance(result, ProtocolError):
             return refused(result)
         content = (TextContent(result.text),) if result.content is None else result.content

@@ -5,6 +5,7 @@ Rows are spliced in as the bytes PostgreSQL made; nothing here decodes them.
 
 import msgspec
 
+from gatewayd.approvals.words import RESUME, iso
 from gatewayd.corridor.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited
 from gatewayd.mcp.dispatch import ToolResult
 
@@ -36,9 +37,30 @@ def other_result(answer: Refused | Broken | Unaudited | OnHold) -> ToolResult:
             content = {"allowed": True, "error": error, "auditId": audit_id}
         case Unaudited(reason):
             content = {"allowed": False, "error": "audit_unavailable", "reason": reason, "auditId": None}
-        case OnHold(reason):
-            content = {"allowed": False, "status": "approval_unavailable", "retryable": True, "reason": reason}
+        case OnHold():
+            content = _on_hold(answer)
     return ToolResult(msgspec.json.encode(content).decode(), is_error=True)
+
+
+def _on_hold(answer: OnHold) -> dict[str, object]:
+    """Neither an answer nor a refusal: what to wait for, and how to ask again."""
+    content: dict[str, object] = {"allowed": False, "status": "approval_unavailable"}
+    pending = answer.pending
+    if pending is not None:
+        content = {
+            "allowed": False,
+            "status": "awaiting_approval",
+            "approval_id": pending.approval_id,
+            "expires_at": iso(pending.expires_at),
+        }
+        if pending.review_url is not None:
+            content["review_url"] = pending.review_url
+    content |= {"retryable": True, "reason": answer.reason}
+    if answer.retry_after_s is not None:
+        content["retry_after_s"] = answer.retry_after_s
+    if pending is not None:
+        content["resume"] = {"tool": "query", **dict(answer.resume), "instructions": RESUME}
+    return content
 
 
 def result_of(answer: Answer, key: str, *, counted: bool = False) -> ToolResult:

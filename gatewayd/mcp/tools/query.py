@@ -3,10 +3,12 @@
 import msgspec
 
 from gatewayd.corridor.gateway import Gateway
+from gatewayd.corridor.hold import Client
 from gatewayd.corridor.pipeline import run
 from gatewayd.mcp.dispatch import Call, Tool, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments, result_of
 from gatewayd.mcp.tools.arguments import INTENT_CHARACTERS, InvalidArguments, clean_intent, decode, named_database
+from gatewayd.policy.decide.guardrails import classes_held
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -42,7 +44,8 @@ def query_tool(gateway: Gateway) -> Tool:
             database = named_database(gateway, arguments.database)
         except InvalidArguments as error:
             return invalid_arguments(str(error))
-        answer = await run(gateway, database, "query", arguments.sql, intent, call.agent, call.caller)
+        client = Client(call.address, call.progress, call.place)
+        answer = await run(gateway, database, "query", arguments.sql, intent, call.agent, call.caller, client)
         return result_of(answer, "rows", counted=True)
 
     return Tool(
@@ -71,5 +74,7 @@ def _description(gateway: Gateway) -> str:
     if closed:
         parts.append("Some tables may not be read.")
     parts.append("A refusal says why and names the rule. Every call is recorded with its `intent`.")
+    if any(classes_held(policy.approvals) for policy in policies):
+        parts.append("Some writes wait for a person's approval: they answer `awaiting_approval`, and check_approval says more.")
     parts.append('Results are cut at the policy\'s limits and then carry "truncated": true.')
     return " ".join(parts)

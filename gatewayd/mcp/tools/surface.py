@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from gatewayd.corridor.gateway import Gateway
 from gatewayd.mcp.dispatch import Tool
+from gatewayd.mcp.tools.check_approval import check_approval_tool
 from gatewayd.mcp.tools.describe_table import describe_table_tool
 from gatewayd.mcp.tools.list_databases import list_databases_tool
 from gatewayd.mcp.tools.list_tables import list_tables_tool
@@ -29,4 +30,6 @@ def _make(gateway: Gateway) -> tuple[Tool, ...]:
     tools = [query_tool(gateway), list_tables_tool(gateway), describe_table_tool(gateway)]
     if gateway.is_multi:
         tools.append(list_databases_tool(gateway))
+    if gateway.approvals is not None:
+        tools.append(check_approval_tool(gateway.approvals))
     return tuple(tools)

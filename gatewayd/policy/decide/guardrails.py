@@ -53,12 +53,14 @@ def held_class(statement: Statement, approvals: Approvals) -> WriteClass | None:
         found.add("schema_changes")
     elif statement.category == "row write" and not found:
         found.add("row_changes")
+    return next((write_class for write_class in classes_held(approvals) if write_class in found), None)
+
+
+def classes_held(approvals: Approvals) -> tuple[WriteClass, ...]:
+    """The classes of writes that wait for a human, the gravest first."""
     asked: dict[WriteClass, bool | None] = {
         "whole_table_writes": approvals.whole_table_writes,
         "schema_changes": approvals.schema_changes,
         "row_changes": approvals.row_changes,
     }
-    for write_class, own in asked.items():
-        if write_class in found and (approvals.writes if own is None else own):
-            return write_class
-    return None
+    return tuple(write_class for write_class, own in asked.items() if (approvals.writes if own is None else own))

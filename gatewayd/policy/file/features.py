@@ -15,5 +15,5 @@ FEATURES: Final[Mapping[str, str | None]] = {
     "limits": None,
     "column_masks": None,
     "mask_source_rewrite": None,
-    "approvals": "write approvals are not built yet",
+    "approvals": None,
 }

@@ -18,6 +18,8 @@ from gatewayd.policy.file.shape import SECTIONS, SEVERAL, SINGLE
 
 __all__ = ["PolicyErrors", "Problem", "load_policies"]
 
+WRITE_CLASSES: Final = ("writes", "row_changes", "whole_table_writes", "schema_changes")
+"""The keys of `approvals` that hold something. The others say how."""
 _ONLY_SINGLE: Final = frozenset(SINGLE.fields) - frozenset(SEVERAL.fields)
 
 
@@ -145,7 +147,10 @@ class _Loader(Reader):
         asking = {
             "column_masks": lambda value: isinstance(value, yaml.Mapping) and bool(value.entries),
             "mask_source_rewrite": lambda value: isinstance(value, yaml.Scalar) and value.value is True,
-            "approvals": lambda value: isinstance(value, yaml.Mapping) and any(_is_true(e.value) for e in value.entries.values()),
+            "approvals": lambda value: (
+                isinstance(value, yaml.Mapping)
+                and any(_is_true(entry.value) for key, entry in value.entries.items() if key in WRITE_CLASSES)
+            ),
         }
         needs = {
             "column_masks": None if self._mask_salt else "masks without GATEWAY_MASK_SALT; expected the salt to be set",

@@ -39,6 +39,8 @@ class Approvals(msgspec.Struct, frozen=True):
     row_changes: bool | None = None  # None: as `writes` says
     whole_table_writes: bool | None = None
     schema_changes: bool | None = None
+    hold_s: int = 20  # how long a call waits for the decision; 0: it asks and does not wait
+    preview: bool = True  # count what the write would touch, for the reviewer
 
 
 class FullRedact(msgspec.Struct, frozen=True, tag="full-redact", tag_field="t"):

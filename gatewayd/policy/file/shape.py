@@ -7,7 +7,7 @@ import msgspec
 
 from gatewayd.policy.file import name_forms as names
 from gatewayd.policy.file.features import FEATURES
-from gatewayd.policy.file.model import Guardrails, Level, Limits
+from gatewayd.policy.file.model import Approvals, Guardrails, Level, Limits
 from gatewayd.policy.file.name_forms import Form
 
 
@@ -185,6 +185,8 @@ SECTIONS: Final[Mapping[str, Shape]] = {
             "row_changes": Flag("writes of rows; as `writes` when left out"),
             "whole_table_writes": Flag("writes of a whole table; as `writes` when left out"),
             "schema_changes": Flag("changes of the schema; as `writes` when left out"),
+            "hold_s": Integer(0, 50, f"seconds a call waits for the decision; {Approvals().hold_s} when left out"),
+            "preview": Flag("count what the write would touch, for the reviewer; true when left out"),
         },
         doc="writes that wait for a human; needs GATEWAY_APPROVAL_URL",
     ),

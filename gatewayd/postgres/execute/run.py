@@ -11,6 +11,7 @@ from gatewayd.postgres.execute.displayed_columns import shown
 from gatewayd.postgres.execute.error_words import told_less
 from gatewayd.postgres.execute.own_code import may_run_own_code
 from gatewayd.postgres.execute.result import UNMASKABLE, ExecutionFailed, Result
+from gatewayd.postgres.execute.row_bound import RowBound
 from gatewayd.postgres.execute.run_read import compose, read
 from gatewayd.postgres.execute.run_show import show
 from gatewayd.postgres.execute.run_write import write
@@ -25,9 +26,12 @@ async def execute(
     catalog: Catalog,
     masking: Rewritten | PostExec | None = None,
     caller: Hashable = None,
+    *,
+    rows_at_most: int | None = None,
 ) -> Result:
     """Run the statement of `permit` within `limits`: rewritten, or with masks put over its rows, as `masking` says; `caller`
-    is whose share of the pool its session counts in. Raises ExecutionFailed.
+    is whose share of the pool its session counts in. A write that touches more than `rows_at_most` rows, where that is given, is
+    rolled back. Raises ExecutionFailed.
 
     Cancelled, PostgreSQL has stopped working on the statement (or its session is closed) before trio.Cancelled leaves, and a
     write has not taken effect. A COMMIT that has begun is not cancelled: its result is returned.
@@ -56,7 +60,8 @@ async def execute(
             case "utility" if statement.returns_rows:
                 return await show(connection, statement, limits, undone=may_run_own_code(statement, catalog))
             case _:
-                return await write(connection, statement, limits, catalog, parameters, over, heap_order=ordered)
+                bound = rows_at_most if rows_at_most is None else RowBound(connection, statement, catalog, rows_at_most)
+                return await write(connection, statement, limits, catalog, parameters, over, heap_order=ordered, bound=bound)
     except NotWrapped:
         raise ExecutionFailed("XX000", "the statement could not be wrapped without changing it; nothing ran") from None
     except ExecutionFailed as failure:

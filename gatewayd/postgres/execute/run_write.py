@@ -17,6 +17,7 @@ from gatewayd.postgres.execute.copy_rows import CopyRows
 from gatewayd.postgres.execute.displayed_columns import shown
 from gatewayd.postgres.execute.failure import CANCELLED, CONNECTION_LOST, FAILURES, READ_ONLY, failed, outcome_unknown
 from gatewayd.postgres.execute.result import UNMASKABLE, ExecutionFailed, Result
+from gatewayd.postgres.execute.row_bound import RowBound
 from gatewayd.postgres.execute.run_read import HEAP_ORDER, compose
 from gatewayd.postgres.execute.wrap import Sent, as_written, wrap_below_with, wrap_query, wrap_returning
 from gatewayd.sql.facts.statement import Statement
@@ -31,8 +32,12 @@ async def write(
     masking: PostExec | None = None,
     *,
     heap_order: bool = False,
+    bound: RowBound | None = None,
 ) -> Result:
-    """Run a write, or a SELECT that locks rows. Raises ExecutionFailed; 08007 when the outcome of COMMIT is unknown."""
+    """Run a write, or a SELECT that locks rows. Raises ExecutionFailed; 08007 when the outcome of COMMIT is unknown.
+
+    What touches more rows than `bound` allows is rolled back.
+    """
 
     async def run() -> Result:
         if heap_order:
@@ -52,7 +57,15 @@ async def write(
             return await _bound(connection, sent.bindable(), limits, parameters, affects=affects)
         return await _with_rows(connection, sent, limits, masking, affects=affects)
 
-    return await _in_transaction(connection, run)
+    async def run_bounded() -> Result:
+        if bound is None:
+            return await run()
+        await bound.begin()
+        result = await run()
+        await bound.check(result.rows_affected)
+        return result
+
+    return await _in_transaction(connection, run_bounded)
 
 
 async def _in_transaction(connection: Connection, run: Callable[[], Awaitable[Result]]) -> Result:

@@ -1,0 +1,59 @@
+"""What a held write says to the gate, and what the gate's answer means for the call (docs/approvals.md). Pure."""
+
+from typing import Final, Literal
+
+from gatewayd.approvals import words
+from gatewayd.approvals.messages import Ask
+from gatewayd.audit.events import Query
+from gatewayd.corridor.answer import OnHold
+from gatewayd.corridor.hold import Ended, Unanswered, Undecided
+from gatewayd.policy.decide.outcomes import Denied, Held
+from gatewayd.policy.file.model import Policy
+from gatewayd.policy.replacement import policy_hash
+
+NO_GATE: Final = OnHold("this write needs a person's approval and no approval gate is configured; nothing ran")
+GONE: Final = "its database was taken away or moved while this write waited, so it did not run; ask again"
+WHY_UNDECIDED: Final[dict[Ended, str]] = {
+    "undecided": "nobody has decided within {hold_s} s",
+    "stopping": "the gateway is stopping or paused, and does not hold it any longer",
+    "crowded": "too many writes wait here, so this one is not held",
+    "silent": "the approval service took the request and does not answer any more",
+}
+
+
+def asked(query: Query, held: Held, policy: Policy) -> Ask:
+    """The request, without its preview."""
+    statement = held.allowed.statement
+    return Ask(
+        query_id=query.query_id,
+        database=query.database,
+        sql=statement.sql,
+        intent=query.intent,
+        statement_type=statement.kind,
+        tables_touched=held.allowed.tables,
+        tenant_id=query.tenant_id,
+        agent_name=query.agent.name,
+        agent_version=query.agent.version,
+        mcp_token_id=query.agent.token_id,
+        fingerprint=statement.fingerprint,
+        write_class=held.write_class,
+        policy_hash=policy_hash(policy),
+    )
+
+
+def refused(held: Held, rule: Literal["approval_denied", "approval_expired"], reason: str) -> Denied:
+    allowed = held.allowed
+    return Denied(rule, reason, allowed.statement.kind, allowed.tables, f"approvals.{held.write_class}")
+
+
+def undecided(found: Undecided | Unanswered, query: Query, sql: str, hold_s: int, *, is_multi: bool) -> OnHold:
+    """Neither an approval nor a refusal: how to wait for one. `sql` and the intent are what the grant will belong to."""
+    if isinstance(found, Unanswered):
+        why = words.legible(found.reason, 300)
+        reason = f"this write needs a person's approval, and the approval service is unavailable ({why}); nothing ran"
+        return OnHold(reason, retry_after_s=found.retry_after_s)
+    reason = f"this write waits for a person's approval; {WHY_UNDECIDED[found.why].format(hold_s=hold_s)}; nothing ran"
+    resume = [("sql", sql), ("intent", query.intent or "")]
+    if is_multi:
+        resume.append(("database", query.database))
+    return OnHold(reason, found.pending, tuple(resume))
