@@ -16,6 +16,8 @@ from mcp import Client, StdioServerParameters
 
 from gatewayd.config.variables import VARIABLES
 from gatewayd.policy.file.features import FEATURES
+from gatewayd.policy.file.load import load_policies
+from gatewayd.policy.file.model import Approvals
 from tests.cli.gatewayd_process import serving
 from tests.conftest import Postgres
 
@@ -81,7 +83,7 @@ HTTP = [entry for entry in configurations() if "serve" not in entry.get("args", 
 @contextmanager
 def the_app(postgres: Postgres, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The database, role and policy of README; gives the environment of a gatewayd before it. The role is dropped at the end."""
-    policy, _ = blocks("yaml")
+    policy, _, _ = blocks("yaml")
     (role,) = blocks("sql")
     dsn = postgres.create_database(APP, user="agent", password="change me")
     database = dsn.rsplit("/", 1)[1]
@@ -140,7 +142,7 @@ async def test_policy_decides_as_the_table_says(postgres: Postgres, tmp_path: Pa
 
 @pytest.mark.parametrize("rewriting", [False, True])
 async def test_masks_do_as_the_table_says(postgres: Postgres, tmp_path: Path, *, rewriting: bool) -> None:
-    _, masks = blocks("yaml")
+    _, _, masks = blocks("yaml")
     (tmp_path / "policy.yaml").write_text(f"table_access: {{default: read_write}}\n{masks}", encoding="utf-8")
     variables = {
         "DATABASE_URL": postgres.create_database(MASKED),
@@ -189,6 +191,13 @@ async def test_role_can_do_no_more(postgres: Postgres, tmp_path: Path) -> None:
                         await trio_asyncio.aio_as_trio(connection.execute)(statement)
             finally:
                 await trio_asyncio.aio_as_trio(connection.close)()
+
+
+def test_approvals_of_the_page_are_a_policy() -> None:
+    _, approvals, _ = blocks("yaml")
+    single = load_policies(approvals, {}, approval_gate=True).single
+    assert single is not None
+    assert single.approvals == Approvals(writes=True)
 
 
 def test_configuration_table_is_the_code_s() -> None:
