@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from gatewayd.corridor.gateway import ToolName
+from gatewayd.corridor.hold import HeldOutcome
 from gatewayd.mcp.dispatch import METHODS, Outcome
 from gatewayd.notify.usage import SQLSTATE_CLASSES, sqlstate_class
 from gatewayd.operators.metrics import DELIVERIES, OUTCOMES, PHASES
@@ -49,7 +50,7 @@ LABELS = {
     "decision": {"ALLOW", "DENY"},
     "rule": {"", *get_args(PolicyRule)},
     "tool": set(get_args(ToolName)),
-    "outcome": {*OUTCOMES, *DELIVERIES, *get_args(Outcome)},
+    "outcome": {*OUTCOMES, *DELIVERIES, *get_args(Outcome), *get_args(HeldOutcome)},
     "method": set(METHODS),
     "phase": set(PHASES),
     "state": {"in_use", "idle", "max"},
