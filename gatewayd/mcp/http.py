@@ -2,7 +2,7 @@
 
 Answers are plain JSON; a POST turns into an event stream only if progress is sent before the result. Connections, their
 deadlines and their crashes are the fence's, `http/server.py`; here a request is already parsed HTTP. What its head alone
-decides is in `asked.py`.
+decides is in `request_head.py`.
 """
 
 from typing import Final, final

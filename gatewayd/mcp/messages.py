@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 and MCP messages of both protocol eras as values (docs/mcp.md, Framing). Pure: bytes in, values out, and back.
 
 Envelopes and `_meta` let unknown keys pass, so that a newer client still speaks to us; only what is used is typed. The rules
-of the eras are in `handshake.py` and `stateless.py`, those of HTTP headers in `headers.py`.
+of the eras are in `handshake.py` and `stateless.py`, those of HTTP headers in `header_rules.py`.
 """
 
 from typing import Any, Final, Literal, TypeVar

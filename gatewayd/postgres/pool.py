@@ -1,5 +1,5 @@
 """Pool: at most ten sessions with one database, handed out in turns (decision 11): a caller's own calls in the order of asking,
-and among callers as `turns.py` says, so that one with many slow statements leaves sessions for the others.
+and among callers as `fair_slots.py` says, so that one with many slow statements leaves sessions for the others.
 
 Sessions are opened when needed and looked at before each use; a dead one is replaced there and then. Nothing runs in the
 background. An idle session needs no reset: nothing an allowed statement does may outlive it, which a test holds.

@@ -1,7 +1,7 @@
 """Which columns of which relation are masked, and how (decision 10): a policy's `column_masks` held against one catalog. Pure.
 
 One rule where masks meet: a column that two different masks would cover (its table's own and its parent's, or those of two
-children read through their parent) is nulled out, as is a generated column made of a masked one. Views are `views.py`'s.
+children read through their parent) is nulled out, as is a generated column made of a masked one. Views are `masked_views.py`'s.
 """
 
 from collections.abc import Iterable, Mapping

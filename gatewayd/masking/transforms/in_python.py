@@ -1,6 +1,6 @@
 """The keyed masks in Python: the text of a value in, its masked JSON value out (decision 10). Pure.
 
-post_exec uses them. `sql_transforms.py` says the same in SQL; a test holds the two to equal bytes. Numbers are Decimals: nothing
+post_exec uses them. `in_sql.py` says the same in SQL; a test holds the two to equal bytes. Numbers are Decimals: nothing
 passes through a binary float.
 
 Every mask is total: no value makes it fail, because a failure would tell something about the value.

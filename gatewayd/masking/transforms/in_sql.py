@@ -1,4 +1,4 @@
-"""Each mask as an SQL expression, the keyed ones byte for byte what `transforms.py` does (decision 10). Pure; needs no extension.
+"""Each mask as an SQL expression, the keyed ones byte for byte what `in_python.py` does (decision 10). Pure; needs no extension.
 
 Every function, operator and type is named with its schema; all OPERATOR(…) bind alike, hence the brackets. Keys and dictionaries
 are bind parameters, never text: a text shows up in pg_stat_activity, in logs and in error positions. HMAC is made of sha256()

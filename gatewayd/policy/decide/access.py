@@ -1,7 +1,7 @@
 """From a relation's name to its level, by the names in the policy alone (decision 2).
 
 First match wins: `information_schema`, the exact key, `schema.*`, the default. What only the catalog knows (views, partitions,
-which schema a bare name means) is `relations.py`'s.
+which schema a bare name means) is `relation_rules.py`'s.
 """
 
 from typing import Final, Literal

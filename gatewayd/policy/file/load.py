@@ -1,7 +1,7 @@
 """Policy text to Policies, or every problem with its path and line (decision 2).
 
-`yaml.py` reads strictly, `shape.py` knows keys and ranges, `read.py` applies them. Here: the rules between keys, the two shapes
-of the file, addresses, features that are not built, what approvals and masks need from the environment.
+`yaml.py` reads strictly, `shape.py` knows keys and ranges, `sections.py` applies them. Here: the rules between keys, the two
+shapes of the file, addresses, features that are not built, what approvals and masks need from the environment.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Keeps one database's catalog fresh (decision 12): decides when to read it again, swaps the snapshot, tells of a dead database.
 
-One task a database, `run`; everything else here only moves the moment of the next read. Reading itself is `inspect.py`.
+One task a database, `run`; everything else here only moves the moment of the next read. Reading itself is `read_catalog.py`.
 """
 
 import math

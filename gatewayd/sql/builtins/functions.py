@@ -1,6 +1,6 @@
 """Every function name of pg_catalog and its reviewed verdict (decision 3.5), as the union over the server versions at hand.
 
-Data for `builtins.py`. `tests/sql/builtins_generate.py` rewrites this file: each name keeps its section, new support and
+Data for `lookup.py`. `tests/sql/builtins_generate.py` rewrites this file: each name keeps its section, new support and
 conversion routines are filed by their signature, and every other new name is reported for review.
 """
 

@@ -1,6 +1,6 @@
 """What each built-in function, catalog relation, operator, type and setting of PostgreSQL may do (decisions 2, 3.2, 3.5).
 
-Look-ups only; the reviewed lists are data beside this module: `builtins_functions.py` and `builtins_objects.py`. They hold the
+Look-ups only; the reviewed lists are data beside this module: `functions.py` and `objects.py`. They hold the
 union of the server versions at hand; a name that no list holds is None here and denied by `policy/decide/decision.py`.
 """
 

@@ -1,6 +1,6 @@
 """The reviewed lists of pg_catalog's relations, types and operators, and of the settings SHOW may give (decisions 2, 3.2, 3.5).
 
-Data for `builtins.py`, written by hand from what `tests/sql/builtins_generate.py` reports; tests hold it against each server.
+Data for `lookup.py`, written by hand from what `tests/sql/builtins_generate.py` reports; tests hold it against each server.
 """
 
 from typing import Final

@@ -108,7 +108,7 @@ def _open(walk: Walk, body: Node, outside: Scope, verb: str) -> tuple[Scope, Sco
 
 
 def _target(walk: Walk, relation: Node, *, reads: bool) -> RangeItem:
-    """A target is never a CTE (traps 15.1)."""
+    """A target is never a CTE (trap 1)."""
     item = aliased(RangeItem("relation", relation.get("relname", "")), relation)
     item.relation = walk.use(relation, reads=reads, writes=True)
     item.schema = relation.get("schemaname") if "alias" not in relation else None

@@ -2,7 +2,7 @@
 
 Each output column is free of marked columns, or plainly one of them. A marked column in any other place (a predicate, an order, a
 group, a comparison, an expression, a write) raises Entangled, and so does whatever cannot be told. Names are resolved as
-PostgreSQL does it, by `lineage_names.py`; queries and changes are walked by `lineage_queries.py` and `lineage_changes.py`.
+PostgreSQL does it, by `names.py`; queries and changes are walked by `through_selects.py` and `through_writes.py`.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping

@@ -1,0 +1,118 @@
+"""What code, tests and pages cite is in the repository: decisions and traps by number, pages and their sections, files."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
+CODE = sorted([*(ROOT / "gatewayd").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "tests" / "corpus").rglob("*.yaml")])
+CITING = [*PAGES, *CODE]
+DECISIONS = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+
+_NUMBERS = r"\d+(?:\.\d+)?(?:(?:, | and | or | to )\d+(?:\.\d+)?\b(?! \d))*"
+CITED_DECISIONS = re.compile(rf"\b[Dd]ecisions? ({_NUMBERS})")
+CITED_TRAPS = re.compile(rf"\b[Tt]raps? ({_NUMBERS})")
+CITED_PAGES = re.compile(r"\bdocs/[a-z0-9/_-]+\.(?:md|svg|py)")
+CITED_SECTIONS = re.compile(r"\b(docs/[a-z-]+\.md), ([A-Z][A-Za-z ]+?| stdio|stdio)(?= and |[;,)]|\.(?:\s|$))")
+LINKS = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+MODULE_NAMES = re.compile(r"`((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:py|md|yaml|sql|sh|toml))`")
+MADE_ELSEWHERE = {"policy.yaml", "cases.yaml"}  # an operator's own, in examples
+GONE = re.compile(r"\bcontract \d|\.\./shared|\bspec:")
+
+
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def prose_of(path: Path) -> str:
+    """Docstrings and comments of a module, everything of any other file."""
+    text = text_of(path)
+    if path.suffix != ".py":
+        return text
+    comments = [line[line.index("#") :] for line in text.splitlines() if re.search(r"(^|\s)#\s", line)]
+    strings = [
+        node.value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) > 20
+    ]
+    return "\n".join([*comments, *strings])
+
+
+def numbers(found: str) -> list[str]:
+    """`3.2 to 3.5` names its two ends, which is enough to find them."""
+    return re.findall(r"\d+(?:\.\d+)?", found)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names under which a page's headings can be linked, as GitHub makes them."""
+    headings = re.findall(r"^#{1,6} (.+)$", text_of(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+HEADINGS = set(re.findall(r"^#{2,3} (\d+(?:\.\d+)?)\.? ", DECISIONS, flags=re.MULTILINE))
+TRAPS = set(re.findall(r"^\| (\d+) \|", DECISIONS, flags=re.MULTILINE))
+
+
+def ids(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_decisions_are_numbered_once() -> None:
+    numbered = re.findall(r"^#{2,3} (\d+(?:\.\d+)?)\.? ", DECISIONS, flags=re.MULTILINE)
+    assert len(numbered) == len(set(numbered)) > 20
+    assert [int(trap) for trap in re.findall(r"^\| (\d+) \|", DECISIONS, flags=re.MULTILINE)] == list(range(1, len(TRAPS) + 1))
+
+
+@pytest.mark.parametrize("path", CITING, ids=ids)
+def test_cited_decisions_traps_and_pages_are_there(path: Path) -> None:
+    text = prose_of(path)
+    assert not GONE.search(text) or path == Path(__file__), "it cites what is not in the repository"
+    for found in CITED_DECISIONS.findall(text):
+        assert set(numbers(found)) <= HEADINGS, f"docs/decisions.md has no section {found}"
+    for found in CITED_TRAPS.findall(text):
+        assert set(numbers(found)) <= TRAPS, f"docs/decisions.md has no trap {found}"
+    for page in CITED_PAGES.findall(text):
+        assert (ROOT / page).is_file(), page
+    for page, section in CITED_SECTIONS.findall(text):
+        if path.suffix == ".py" and (ROOT / page).is_file():
+            wanted = section.strip().lower().replace(" ", "-")
+            assert wanted in anchors(ROOT / page), f"{page} has no section `{section}`"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=ids)
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in LINKS.findall(re.sub(r"^```.*?^```$", "", text_of(path), flags=re.MULTILINE | re.DOTALL)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def named_files(path: Path) -> Iterator[str]:
+    for name in MODULE_NAMES.findall(prose_of(path)):
+        if name not in MADE_ELSEWHERE:
+            yield name
+
+
+@cache
+def tracked() -> tuple[str, ...]:
+    """Every file of the checkout but what tools make."""
+    skipped = {".venv", ".git", "build", "dist", "node_modules", "__pycache__"}
+    return tuple(
+        "/" + str(path.relative_to(ROOT)) for path in ROOT.rglob("*.*") if not skipped & set(path.relative_to(ROOT).parts)
+    )
+
+
+@pytest.mark.parametrize("path", [path for path in CITING if path.name != "CHANGELOG.md"], ids=ids)
+def test_files_that_are_named_exist(path: Path) -> None:
+    for name in named_files(path):
+        assert any(file.endswith("/" + name) for file in tracked()), f"no file is called `{name}`"
