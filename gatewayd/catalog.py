@@ -4,7 +4,7 @@ Names are as PostgreSQL stores them (folded, unquoted). Built-in objects of `pg_
 `sql/builtins/lookup.py` speaks for built-in functions, operators and types. Temporary and TOAST relations are not here at all.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Final, Literal, TypeVar, cast
 
@@ -14,9 +14,11 @@ RelationKind = Literal[
     "table", "partitioned table", "view", "materialized view", "foreign table", "sequence", "index", "composite type"
 ]
 Volatility = Literal["immutable", "stable", "volatile"]
+Event = Literal["insert", "update", "delete"]
 P = TypeVar("P")
 M = TypeVar("M")
 
+FIRST_USER_OID: Final = 16384  # FirstNormalObjectId: what initdb made lies below
 POLICIES_KEPT: Final = 4
 """Of one snapshot: the one in force, its predecessor while calls in flight end, and dry runs."""
 
@@ -45,6 +47,13 @@ class Constraint(msgspec.Struct, frozen=True, gc=False):
     other_columns: tuple[str, ...] = ()
 
 
+class Rule(msgspec.Struct, frozen=True, gc=False):
+    """What the rules ON one event touch. A table written through a view sets off its own rules for that event."""
+
+    event: Event
+    targets: tuple[int, ...]  # oids
+
+
 class Relation(msgspec.Struct, frozen=True, gc=False):
     oid: int
     schema: str
@@ -55,7 +64,7 @@ class Relation(msgspec.Struct, frozen=True, gc=False):
     children: tuple[int, ...] = ()
     reads: tuple[int, ...] = ()  # oids of the relations a view's or materialized view's query names directly, pg_catalog's too
     functions: tuple[int, ...] = ()  # oids of user-defined functions, also behind operators and types, that its query calls
-    rule_targets: tuple[int, ...] = ()  # oids touched by its ON INSERT/UPDATE/DELETE rules
+    rules: tuple[Rule, ...] = ()
     row_security: bool = False
     is_barrier: bool = False  # a view WITH (security_barrier)
     belongs_to: int | None = None
@@ -65,6 +74,10 @@ class Relation(msgspec.Struct, frozen=True, gc=False):
     definition: str = ""  # a view's or materialized view's query as pg_get_viewdef() prints it: every name qualified, no stars
     generated: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each generated column with the columns that it is made of
     constraints: tuple[Constraint, ...] = ()
+
+    def rule_targets(self, events: Collection[Event] | None) -> tuple[int, ...]:
+        """What the rules on these events touch; None: on any."""
+        return tuple(oid for rule in self.rules if events is None or rule.event in events for oid in rule.targets)
 
     @property
     def qualified(self) -> str:
@@ -137,6 +150,26 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def by_oid(self) -> Mapping[int, Relation]:
         return {relation.oid: relation for relation in self.relations.values()}
+
+    def written(self, relation: Relation, *, only: bool, events: Collection[Event] | None) -> Mapping[int, tuple[Relation, bool]]:
+        """What a write to the relation may write, by oid, itself first: base tables of views, children, targets of rules; of each
+        again. With whether it is a rule that writes it: that may do anything there. None as `events`: any."""
+        found: dict[int, tuple[Relation, bool]] = {}
+        seen: set[tuple[int, bool]] = set()
+        ahead: list[tuple[Relation, bool]] = [(relation, False)]
+        while ahead:
+            each, by_rule = ahead.pop()
+            if (each.oid, by_rule) in seen:
+                continue
+            seen.add((each.oid, by_rule))
+            found[each.oid] = each, by_rule or found.get(each.oid, (each, False))[1]
+            if each.oid < FIRST_USER_OID and each.schema in ("pg_catalog", "information_schema"):
+                continue
+            children = () if only and each is relation else each.children
+            below = [(oid, by_rule) for oid in (*(each.reads if each.kind == "view" else ()), *children)]
+            ruled = [(oid, True) for oid in each.rule_targets(None if by_rule else events)]
+            ahead += [(self.by_oid[oid], rule) for oid, rule in (*below, *ruled) if oid in self.by_oid]
+        return found
 
     @cached_property
     def indexes_by_table(self) -> Mapping[int, tuple[Relation, ...]]:

@@ -100,9 +100,8 @@ def plan(statement: Statement, policy: Policy, catalog: Catalog, *, salt: bytes 
         masks = covering(rules, relation)
         if masks is None:
             return _withheld("gate", f"{relation.qualified} shows or uses masked columns in a way that cannot be masked")
-        for oid in relation.rule_targets if use.writes else ():
-            target = catalog.by_oid.get(oid)
-            if target is not None and covering(rules, target) != {}:
+        for target in _set_off(use, relation, catalog):
+            if covering(rules, target) != {}:
                 return _withheld("gate", f"a rule of {relation.qualified} touches masked {target.qualified}")
         if masks:
             touched.append(_Touched(use, relation, masks))
@@ -110,13 +109,21 @@ def plan(statement: Statement, policy: Policy, catalog: Catalog, *, salt: bytes 
         return UNMASKED
     if salt is None:
         return _withheld("salt", "GATEWAY_MASK_SALT is not set")
-    refused = _gate(statement, touched)
+    refused = _gate(statement, touched, rules)
     if refused is not None:
         return _withheld("gate", refused)
     try:
         return _rewritten(statement, touched, rules, salt)
     except NotRewritten as failure:
         return _withheld("gate" if failure.shape else "rewrite", str(failure))
+
+
+def _set_off(use: RelationUse, relation: Relation, catalog: Catalog) -> list[Relation]:
+    """What the rules touch that a write sets off, also those of the tables behind a view."""
+    if not use.writes or use.creates:
+        return []
+    written = catalog.written(relation, only=use.only, events=use.events).values()
+    return [each for each, by_rule in written if by_rule]
 
 
 def _after_execution(statement: Statement, rules: MaskRules, salt: bytes | None) -> Plan:
@@ -126,9 +133,8 @@ def _after_execution(statement: Statement, rules: MaskRules, salt: bytes | None)
     located = [rules.located(use) for use in statement.relations]
     if rules.problems and any(each is None or each.schema not in _SYSTEM for each in located):
         return _withheld("shadow", rules.problems[0])
-    written = [each for use, each in zip(statement.relations, located, strict=True) if use.writes and each is not None]
-    targets = [catalog.by_oid[oid] for each in written for oid in each.rule_targets if oid in catalog.by_oid]
-    if any(marks.reach(target) for target in targets):
+    touched = [(use, each) for use, each in zip(statement.relations, located, strict=True) if each is not None]
+    if any(marks.reach(target) for use, each in touched for target in _set_off(use, each, catalog)):
         return _withheld("gate", "a rule of the table written touches a masked one")
     if not touches(statement, marks):
         return UNMASKED
@@ -151,12 +157,13 @@ def _after_execution(statement: Statement, rules: MaskRules, salt: bytes | None)
     return masking_of(statement, columns, marks, salt)
 
 
-def _gate(statement: Statement, touched: list[_Touched]) -> str | None:
+def _gate(statement: Statement, touched: list[_Touched], rules: MaskRules) -> str | None:
     """What neither path answers."""
     if statement.explains == "analyze":
         return _ANALYZE
     if statement.explains == "plan":
-        return explain.refusal(statement, frozenset(name for each in touched for name in each.masks))
+        named = explain.refusal(statement, frozenset(name for each in touched for name in each.masks))
+        return named or _entangled(statement, rules)
     written = [each for each in touched if each.use.writes]
     if statement.category == "relation write":
         if statement.kind.startswith(_LEAVES_NAMES):
@@ -168,6 +175,16 @@ def _gate(statement: Statement, touched: list[_Touched]) -> str | None:
         return "FOR UPDATE and FOR SHARE cannot lock the rows of a masked relation"
     targets = {each.use.position: (each.masks, frozenset(column.name for column in each.relation.columns)) for each in written}
     return writes.refusal(parse(statement.sql).node, targets) if targets else None
+
+
+def _entangled(statement: Statement, rules: MaskRules) -> str | None:
+    """What is explained is the statement as it was written: where it uses a masked column for more than showing it, under
+    whatever name it has there, the plan follows the statistics of its values."""
+    try:
+        columns_of(statement, marks_of(rules))
+    except Entangled as entangled:
+        return str(entangled)
+    return None
 
 
 def _rewritten(statement: Statement, touched: list[_Touched], rules: MaskRules, salt: bytes) -> Plan:

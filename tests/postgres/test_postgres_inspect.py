@@ -163,7 +163,7 @@ async def test_a_view_cannot_hide_built_in_objects_behind_missing_dependencies(r
 async def test_rules_tell_what_a_write_touches(rich: str) -> None:
     catalog = await catalog_of(rich)
     ruled = relation(catalog, "ruled")
-    assert names(catalog, ruled.rule_targets) == {"public.person"}
+    assert names(catalog, ruled.rule_targets(None)) == {"public.person"}
     assert function_names(catalog, ruled.functions) == {"slug"}
     assert ruled.reads == ()
 

@@ -131,7 +131,7 @@ def reach(catalog: Catalog, names: set[tuple[str, str]]) -> set[tuple[str, str]]
     ahead = [relation for name in names if (relation := catalog.relation(*name)) is not None]
     while ahead:
         relation = ahead.pop()
-        for oid in (*relation.reads, *relation.children, *relation.rule_targets):
+        for oid in (*relation.reads, *relation.children, *relation.rule_targets(None)):
             below = catalog.by_oid.get(oid)
             if below is not None and (below.schema, below.name) not in found:
                 found.add((below.schema, below.name))

@@ -143,7 +143,7 @@ def test_functions_that_convert_to_any_type_are_listed_functions() -> None:
 def test_loading_the_lists_reads_no_file_and_imports_nothing_heavy() -> None:
     """Start-up on stdio pays for this module on every run."""
     code = (
-        "import sys; from gatewayd.sql import builtins; builtins.function('lower'); "
+        "import sys; from gatewayd.sql.builtins import lookup; lookup.function('lower'); "
         "print([m for m in ('pglast', 'trio', 'yaml') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -9,6 +9,7 @@ from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins import objects as builtins_objects
 from gatewayd.sql.builtins.lookup import Verdict
+from gatewayd.sql.builtins.result_columns import result_columns
 from tests.conftest import Postgres
 from tests.sql import builtins_generate as generate
 
@@ -78,6 +79,28 @@ def test_operators_and_casts_run_allowed_functions_only(server: Postgres) -> Non
     names = {row["name"] for row in server.query(CALLED_BY_OPERATORS_AND_CASTS)}
     assert len(names) > 500
     assert {name for name in names if not _is(name, Verdict.ALLOWED)} == set()
+
+
+RESULTS = """
+SELECT p.proname::text AS name, t.typname::text AS type, t.typtype::text AS kind,
+       ARRAY(SELECT p.proargnames[i] FROM generate_subscripts(p.proargmodes, 1) AS i
+             WHERE p.proargmodes[i] IN ('o', 'b', 't') ORDER BY i) AS parameters
+FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_type AS t ON t.oid = p.prorettype
+WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind = 'f'
+"""
+
+
+def test_columns_of_functions_are_called_as_the_server_calls_them(server: Postgres) -> None:
+    wrong = []
+    for row in server.query(RESULTS):
+        parameters, told = tuple(row["parameters"]), result_columns(row["name"])
+        if told is None or _is(row["name"], Verdict.REFUSED):
+            continue
+        anything = row["type"] in ("anyelement", "anycompatible", "anynonarray", "anycompatiblenonarray")
+        is_row = row["type"] == "record" or row["kind"] == "c" or anything
+        if is_row != (len(told) > 1) or (told or ()) != (parameters if is_row or parameters[:1] > ("",) else ()):
+            wrong.append((row["name"], told, parameters))
+    assert wrong == []
 
 
 def test_columns_that_hold_a_relation_back_exist(server: Postgres) -> None:

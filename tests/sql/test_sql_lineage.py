@@ -55,7 +55,16 @@ PLAIN = [
     ("SELECT sum(total) OVER (ORDER BY id), card FROM orders", "sum card=orders.card"),
     ("SELECT u.id, g FROM users u, generate_series(1, 3) g", "id g"),
     ("SELECT * FROM users u, unnest(ARRAY[1]) WITH ORDINALITY AS g(v, o)", "id name city email=users.email ssn=users.ssn v o"),
-    ("SELECT u.id, j.* FROM users u, jsonb_each('{}') j", "id *"),
+    ("SELECT u.id, j.* FROM users u, jsonb_each('{}') j", "id key value"),
+    ("SELECT u.id, j.* FROM users u, jsonb_populate_record(NULL::orders, '{}') j", "id *"),
+    ("SELECT u.id, g.* FROM users u, ROWS FROM (generate_series(1, 2), jsonb_each('{}')) WITH ORDINALITY g",
+     "id generate_series key value ordinality"),
+    ("SELECT g.* FROM users u, unnest(ARRAY[1], ARRAY['x']) AS g(n)", "n unnest"),
+    ("SELECT g.* FROM users u, json_array_elements('[]') AS g", "value"),
+    ("SELECT g.* FROM users u, ROWS FROM (jsonb_to_record('{}') AS (a int, b text), now()) AS g", "a b now"),
+    ("SELECT email FROM users, LATERAL (SELECT email FROM jsonb_each('{}')) x LIMIT 1", "email=users.email"),
+    ("SELECT name, city FROM users GROUP BY ROLLUP ((name, city), id)", "name city"),
+    ("SELECT q.ctid FROM (SELECT 1 AS ctid) q, users", "ctid"),
     ("SELECT u.email, t.a FROM users u, jsonb_to_record('{}') AS t(a int)", "email=users.email a"),
     ("SELECT u.email, t.x FROM users u, json_table('{}'::jsonb, '$' COLUMNS (x int)) AS t", "email=users.email x"),
     ("SELECT id, xmin, tableoid FROM users", "id xmin tableoid"),
@@ -206,9 +215,16 @@ REFUSED = [
     ("SELECT emial FROM users", "not known as a column"),
     ("SELECT u.emial FROM users u", "whole row"),
     ("SELECT v.email FROM users u", "not known as a column"),
-    ("SELECT * FROM users, jsonb_each('{}')", "name the columns"),
+    ("SELECT * FROM users, jsonb_populate_record(NULL::orders, '{}')", "name the columns"),
+    ("SELECT ssn, city, count(*) FROM users GROUP BY (1, 2)", "GROUP BY"),
+    ("SELECT ssn AS s, count(*) FROM users GROUP BY CUBE ((s, city))", "GROUP BY"),
+    ("SELECT (SELECT ctid FROM users LIMIT 1) FROM (SELECT 1 AS ctid) q", "tells how long"),
+    ("SELECT q.xmin FROM (SELECT * FROM users) q", "whole row"),
+    (("SELECT (SELECT email FROM generate_series(1, 2) AS email), (SELECT email FROM unnest(id) AS email) FROM users"),
+     "cannot be told"),
     ("SELECT * FROM missing", "not known here yet"),
-    ("SELECT email FROM users, generate_series(1, 2) AS g, LATERAL (SELECT email FROM jsonb_each('{}')) x", "cannot be told"),
+    ("SELECT email FROM users, generate_series(1, 2) AS g, LATERAL (SELECT email FROM"
+     " jsonb_populate_record(NULL::orders, '{}')) x", "cannot be told"),
     ("SELECT * FROM lowered", "made of masked columns"),
     ("SELECT low FROM lowered WHERE id = 3", "made of masked columns"),
     ("SELECT id FROM lowered ORDER BY low", "made of masked columns"),
@@ -282,3 +298,12 @@ def test_a_count_of_the_users_own_is_no_count() -> None:
 )
 def test_large_and_deep_statements_get_an_answer(sql: str) -> None:
     lineage(sql)
+
+
+def test_a_function_of_a_user_hides_what_a_built_in_one_is_known_to_give() -> None:
+    sql = "SELECT id, (SELECT email FROM jsonb_each('{}') AS x LIMIT 1) FROM users"
+    assert lineage(sql) == "id email=users.email"
+    overload = Function(30000, "public", "jsonb_each", "immutable", False, "sql", None, 1)
+    assert "cannot be told" in lineage(sql, marks(overload))
+    assert lineage(sql.replace("jsonb_each", "pg_catalog.jsonb_each"), marks(overload)) == "id email=users.email"
+    assert "cannot be told" in lineage(sql.replace("jsonb_each", "public.jsonb_each"), marks(overload))

@@ -2,6 +2,8 @@
 
 `INSERT INTO users (email) VALUES ('a@b.c')` fails exactly when that address is there, as ON CONFLICT (email) would tell. So a
 write does not run where a constraint that it sets off looks at a masked value which the statement itself does not supply.
+
+A constraint over a generated column looks at the columns that it is made of; every INSERT computes it, and every UPDATE of those.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +33,7 @@ def refusal(sql: str, targets: Mapping[int, Relation], rules: MaskRules) -> str 
     for kind, body in nodes(parse(sql).node):
         position = body["relation"].get("location", 0) if kind in _ROW_WRITES else -1
         for held, constraint, elsewhere in held_to.get(position, ()):
-            changes = _changes(kind, body, held, targets[position] is held)
+            changes = _with_generated(_changes(kind, body, held, targets[position] is held), held)
             if _tells(constraint, changes, rules.masks(held), elsewhere):
                 columns = ", ".join(constraint.columns)
                 return f"a constraint on {held.qualified} ({columns}) would tell by its outcome of masked values"
@@ -45,8 +47,15 @@ def _about_masked(target: Relation, rules: MaskRules) -> Iterator[tuple[Relation
         for constraint in held.constraints:
             other = rules.catalog.by_oid.get(constraint.other)
             elsewhere = rules.masks(other) if other is not None else NONE
-            if not masks.keys().isdisjoint(constraint.columns) or not elsewhere.keys().isdisjoint(constraint.other_columns):
-                yield held, constraint, elsewhere
+            made_of = _made_of(held, constraint.columns)
+            if not masks.keys().isdisjoint(made_of) or not elsewhere.keys().isdisjoint(constraint.other_columns):
+                yield held, msgspec.structs.replace(constraint, columns=made_of), elsewhere
+
+
+def _made_of(table: Relation, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """These columns, and for the generated ones among them those that they are made of."""
+    sources = dict(table.generated)
+    return tuple(dict.fromkeys(name for column in columns for name in (column, *sources.get(column, ()))))
 
 
 def _reached(target: Relation, rules: MaskRules) -> Iterator[Relation]:
@@ -87,6 +96,14 @@ def _changes(kind: str, body: Node, table: Relation, named: bool) -> _Changes:
             updated |= _names(when["targetList"])
         deletes = deletes or command == "CMD_DELETE"
     return _Changes(frozenset(inserted), frozenset(updated), deletes)
+
+
+def _with_generated(changes: _Changes, table: Relation) -> _Changes:
+    if not table.generated:
+        return changes
+    computed = frozenset(name for name, sources in table.generated if not changes.updated.isdisjoint(sources))
+    inserted = changes.inserted | {name for name, _ in table.generated} if changes.inserted else changes.inserted
+    return _Changes(inserted, changes.updated | computed, changes.deletes)
 
 
 def _tells(constraint: Constraint, changes: _Changes, masks: Masks, elsewhere: Masks) -> bool:

@@ -7,11 +7,11 @@ computes with one tells of it in ways no mask over its columns can undo, and is 
 
 from typing import Final
 
-from gatewayd.catalog import Relation
+from gatewayd.catalog import FIRST_USER_OID, Relation
 from gatewayd.masking.rules.marks import marks_of, mask_of
 from gatewayd.masking.rules.mask_rules import NONE, MaskRules, Masks
 from gatewayd.policy.file.model import Mask
-from gatewayd.sql.lineage.origins import FIRST_USER_OID, STATISTICS, Entangled, Plain
+from gatewayd.sql.lineage.origins import STATISTICS, Entangled, Plain
 from gatewayd.sql.lineage.through_selects import Queries
 from gatewayd.sql.lineage.through_writes import change
 

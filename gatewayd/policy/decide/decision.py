@@ -169,7 +169,8 @@ def _runs(statement: Statement, rules: Rules, catalog: Catalog) -> Refusal | Non
     sql = statement.sql
     functions = rules.functions
     for use in statement.functions:
-        if (refused := functions.refuse_call(use, sql)) is not None:
+        is_column = use.column is not None and _is_column(use.column, statement, rules.relations, catalog)
+        if (refused := functions.refuse_call(use, sql, is_column=is_column)) is not None:
             return refused
     for operator in statement.operators:
         if (refused := functions.refuse_operator(operator, sql)) is not None:

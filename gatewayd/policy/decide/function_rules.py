@@ -55,7 +55,8 @@ class FunctionRules:
 
     # --- calls
 
-    def refuse_call(self, use: FunctionUse, sql: str) -> Refusal | None:
+    def refuse_call(self, use: FunctionUse, sql: str, *, is_column: bool = False) -> Refusal | None:
+        """`is_column`: `f(x)` is `x.f` where no function is called so."""
         if use.name in (TRIGGERS if use.trigger else builtins.TABLESAMPLE_METHODS) and use.schema in (None, "pg_catalog"):
             return None
         if is_grammar(use, self._catalog):
@@ -63,25 +64,29 @@ class FunctionRules:
         if use.grammar_since and use.name == "system_user":
             why = 'to this server it is the name of a column, and to the parser it is not; write it quoted: "system_user"'
             return Blocked("system_user", why).refusal(sql, use.position)
-        found, blocked = self._named(use.schema, use.name, casts=use.arguments in (1, -1), setting=use.setting)
+        found, blocked = self._named(use.schema, use.name, use.arguments, use.constant)
         if blocked is not None:
             note = " (grammar for newer servers, a call for this one)" if use.grammar_since else ""
             return blocked.refusal(sql, use.position, note)
-        if found:
+        if found or is_column:
             return None
         where = f"in schema {dotted(use.schema)}" if use.schema is not None else "in pg_catalog or public"
         why = f"no function of that name is known {where}; check the spelling, qualify it with its schema, or {self._retry}"
         return Blocked(f"function {dotted(use.schema, use.name)}", why).refusal(sql, use.position)
 
-    def _named(self, schema: str | None, name: str, *, casts: bool, setting: str | None = None) -> tuple[bool, Blocked | None]:
-        """Whether anything of that name can run here, and why it may not. `casts`: f(x) may also mean a conversion to type f."""
+    def _named(self, schema: str | None, name: str, arguments: int, constant: str | None = None) -> tuple[bool, Blocked | None]:
+        """Whether anything of that name can run here, and why it may not. `arguments` is how many are written, -1 when that is
+        not known; `constant` as in FunctionUse."""
         found = False
         if schema in (None, "pg_catalog", "information_schema"):
             builtin = builtins.function(name, schema or "pg_catalog")
             found = builtin is not None
-            blocked = self._refuse_builtin(name, builtin) if builtin is not None else None
-            if blocked is not None and setting is not None:
-                blocked = _refuse_setting(setting)
+            harmless = (name, arguments) in builtins.HARMLESS_WITH or (
+                constant is not None and name in builtins.RUNS_ANY_CONVERSION
+            )
+            blocked = self._refuse_builtin(name, builtin) if builtin is not None and not harmless else None
+            if blocked is not None and constant is not None:
+                blocked = _refuse_setting(constant)
             if blocked is not None:
                 return True, blocked
         if schema not in ("pg_catalog", "information_schema"):
@@ -95,7 +100,7 @@ class FunctionRules:
             if candidates and self._blocked_json is not None:
                 return True, Blocked(f"function {dotted(place, name)}", self._answered_as_json)
             found = found or bool(candidates) or (not self._catalog.is_read and self._is_listed(place, name))
-        if casts:
+        if arguments in (1, -1):  # f(x) may also mean a conversion to type f
             is_type, blocked = self._type(schema, name)
             if blocked is not None:
                 return True, blocked
@@ -304,7 +309,7 @@ class FunctionRules:
         """`x.name` and `(expr).name`: a column where proved, else a call of `name`, unless nothing at all is called so."""
         if is_column:
             return None
-        _, blocked = self._named(None, use.name, casts=True)
+        _, blocked = self._named(None, use.name, 1)
         if blocked is None:
             return None
         return blocked.refusal(sql, use.position, note=f" (written as .{shown(use.name)}, not known to be a column here)")

@@ -3,15 +3,14 @@
 Walks are loops over sets: a cycle of views, or a view a thousand levels deep, ends like any other.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from gatewayd.catalog import Catalog, Relation
+from gatewayd.catalog import FIRST_USER_OID, Catalog, Event, Relation
 from gatewayd.policy.decide.access import Resolved, resolve, strictest
 from gatewayd.policy.file.model import TableAccess
 
 SYSTEM_SCHEMAS: Final = ("pg_catalog", "information_schema")
-FIRST_USER_OID: Final = 16384  # FirstNormalObjectId: what initdb made lies below
 
 
 class Reach:
@@ -58,15 +57,9 @@ class Reach:
 
         return self._walk(relation, touches)
 
-    def written(self, relation: Relation, *, only: bool) -> list[Relation]:
-        """What a write to the relation may write: the base tables of a view (a materialized view has none), children, targets of
-        rules; of each again."""
-
-        def touches(each: Relation) -> Iterable[int]:
-            children = () if only and each is relation else each.children
-            return (*(each.reads if each.kind == "view" else ()), *children, *each.rule_targets)
-
-        return self._walk(relation, touches)
+    def written(self, relation: Relation, *, only: bool, events: Collection[Event] | None) -> list[Relation]:
+        """What a write to the relation may write."""
+        return [each for each, _ in self._catalog.written(relation, only=only, events=events).values()]
 
     def descent(self, relation: Relation, *, only: bool) -> list[Relation]:
         """The relation and its descendants: what a change of its definition reaches."""

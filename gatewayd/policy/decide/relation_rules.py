@@ -4,7 +4,7 @@ by views, partitions, rules, foreign tables, sequences and indexes. Worked out o
 
 from typing import Final
 
-from gatewayd.catalog import Catalog, Relation
+from gatewayd.catalog import Catalog, Event, Relation
 from gatewayd.policy.decide import access
 from gatewayd.policy.decide.access import PERMITS, Resolved, resolve
 from gatewayd.policy.decide.function_rules import FunctionRules
@@ -31,7 +31,7 @@ class RelationRules:
         self._functions = functions
         self._reach = Reach(policy.table_access, catalog)
         self._reads: dict[tuple[int, bool, bool], Refusal | None] = {}
-        self._writes: dict[tuple[int, bool, bool], Refusal | None] = {}
+        self._writes: dict[tuple[int, bool, bool, tuple[Event, ...] | None], Refusal | None] = {}
         self._vouches: dict[int, bool] = {}
 
     def locate(self, use: RelationUse) -> tuple[str, str]:
@@ -187,21 +187,24 @@ class RelationRules:
             # A view that the catalog does not know yet could lead a write to a table that the policy closes to writes.
             unknown = relation is None and self._catalog.is_read and self._restricts and through and not use.creates
             return _UNKNOWN if unknown else None
-        key = (relation.oid, use.only, through)
+        key = (relation.oid, use.only, through, use.events)
         if key not in self._writes:
-            self._writes[key] = self._work_out_write(relation, only=use.only, through=through)
+            self._writes[key] = self._work_out_write(relation, only=use.only, through=through, events=use.events)
         refused = self._writes[key]
         if refused is not None and statement.locks and statement.category == "read":
             return Refusal(f"{refused.why} (FOR UPDATE and FOR SHARE count as writes)", refused.matched_rule, refused.remedy)
         return refused
 
-    def _work_out_write(self, relation: Relation, *, only: bool, through: bool) -> Refusal | None:
-        reached = self._reach.written if through else self._reach.descent
-        for each in reached(relation, only=only):
+    def _work_out_write(
+        self, relation: Relation, *, only: bool, through: bool, events: tuple[Event, ...] | None
+    ) -> Refusal | None:
+        reach = self._reach
+        written = reach.written(relation, only=only, events=events) if through else reach.descent(relation, only=only)
+        for each in written:
             refused = self._refuse_one_write(each)
             if refused is not None:
                 return refused if each is relation else _reaches(each, refused)
-        if through and (relation.kind in VIEWS or relation.rule_targets):
+        if through and (relation.kind in VIEWS or relation.rule_targets(events)):
             return self._work_out_read(relation, only=only, shield=True)
         return None
 

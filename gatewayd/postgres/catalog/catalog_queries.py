@@ -3,6 +3,8 @@ no object of a user stands in for one of PostgreSQL's, and names from elsewhere 
 
 Objects with an oid below 16384 came with the server. pg_depend says nothing about the pinned ones among them; what a view or a
 CHECK does with those is read from its stored tree, whose fields follow ` :` (constants are bytes there, blanks in names escaped).
+A whole row in the expression of an index leaves no dependency on its columns: there it is column 0 of the stored tree; a CHECK
+notes it as column 0 of its key.
 """
 
 from typing import Final
@@ -65,15 +67,19 @@ CONSTRAINTS: Final = """
 SELECT i.indrelid AS relation, 'unique' AS kind, array_agg(DISTINCT a.attname::text) AS columns, 0::oid AS other,
        NULL::text[] AS other_columns
 FROM pg_index AS i
-JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum > 0 AND (a.attnum = ANY (i.indkey) OR a.attnum IN (
-    SELECT d.refobjsubid FROM pg_depend AS d
-    WHERE (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL) AND d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
-          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid))
+JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum > 0 AND NOT a.attisdropped AND (
+    a.attnum = ANY (i.indkey)
+    OR a.attnum IN (
+        SELECT d.refobjsubid FROM pg_depend AS d
+        WHERE (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL) AND d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+              AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid)
+    OR i.indexprs::text ~ ' :varattno 0\\y' OR i.indpred::text ~ ' :varattno 0\\y')
 WHERE (i.indisunique OR i.indisexclusion) AND i.indrelid >= 16384
 GROUP BY i.indexrelid, i.indrelid
 UNION ALL
 SELECT c.conrelid, CASE c.contype WHEN 'f' THEN 'foreign' ELSE 'check' END,
-       ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.conrelid AND attnum = ANY (c.conkey) ORDER BY attnum),
+       ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.conrelid AND attnum > 0 AND NOT attisdropped
+             AND (attnum = ANY (c.conkey) OR 0 = ANY (c.conkey)) ORDER BY attnum),
        c.confrelid,
        ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.confrelid AND attnum = ANY (c.confkey) ORDER BY attnum)
 FROM pg_constraint AS c WHERE c.contype IN ('c', 'f') AND c.conrelid <> 0 AND c.conkey IS NOT NULL
@@ -89,13 +95,13 @@ FROM pg_partitioned_table AS p
 """
 
 RULES: Final = """
-SELECT r.ev_class AS relation, r.ev_type = '1' AS reads, d.refclassid::regclass::text AS class, d.refobjid AS oid
+SELECT r.ev_class AS relation, r.ev_type::text AS event, d.refclassid::regclass::text AS class, d.refobjid AS oid
 FROM pg_rewrite AS r
 JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
 WHERE r.ev_class >= 16384 AND d.refobjid <> r.ev_class
       AND d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass)
 UNION
-SELECT r.ev_class, r.ev_type = '1', CASE WHEN f.found[1] = 'relid' THEN 'pg_class' ELSE 'pg_proc' END, f.found[2]::oid
+SELECT r.ev_class, r.ev_type::text, CASE WHEN f.found[1] = 'relid' THEN 'pg_class' ELSE 'pg_proc' END, f.found[2]::oid
 FROM pg_rewrite AS r
 CROSS JOIN LATERAL regexp_matches(
     r.ev_action::text || r.ev_qual::text, ' :(relid|funcid|opfuncid|aggfnoid|winfnoid) ([1-9][0-9]{0,4})\\y', 'g'

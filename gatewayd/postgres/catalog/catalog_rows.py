@@ -11,7 +11,7 @@ from typing import Any, Final
 import asyncpg
 import trio
 
-from gatewayd.catalog import Catalog, Column, Constraint, Function, Operator, Relation, Type
+from gatewayd.catalog import Catalog, Column, Constraint, Event, Function, Operator, Relation, Rule, Type
 from gatewayd.postgres.catalog.catalog_queries import FIRST_USER_OID, Rows
 from gatewayd.postgres.catalog.type_reach import Reach, Reaches
 from gatewayd.sql.builtins import lookup as builtins
@@ -38,6 +38,8 @@ _TYPE_KINDS: Final[dict[str, Any]] = {
     "p": "pseudo",
 }
 _BATCH: Final = 50
+_EVENTS: Final[dict[str, Event]] = {"2": "update", "3": "insert", "4": "delete"}
+"""pg_rewrite.ev_type; "1" is a view's own rule."""
 _VOLATILITIES: Final[dict[str, Any]] = {"i": "immutable", "s": "stable", "v": "volatile"}
 
 
@@ -82,12 +84,13 @@ class _Work:
             generated[row["relation"]].append((row["name"], tuple(row["sources"])))
         constraints = self._constraints()
         reads: dict[int, set[int]] = defaultdict(set)
-        targets: dict[int, set[int]] = defaultdict(set)
+        targets: dict[int, dict[Event, set[int]]] = defaultdict(lambda: defaultdict(set))
         runs: dict[int, Reach] = defaultdict(Reach)
         for row in self.rows.rules:
             match row["class"]:
                 case "pg_class":
-                    (reads if row["reads"] else targets)[row["relation"]].add(row["oid"])
+                    event = _EVENTS.get(row["event"])
+                    (targets[row["relation"]][event] if event else reads[row["relation"]]).add(row["oid"])
                 case "pg_operator":
                     self.reaches.run(runs[row["relation"]], self.reaches.operator_functions.get(row["oid"], 0))
                 case "pg_type":
@@ -121,7 +124,7 @@ class _Work:
                 children=tuple(children.get(oid, ())),
                 reads=tuple(sorted(reads.get(oid, ()))),
                 functions=tuple(sorted(reach.functions)) if reach else (),
-                rule_targets=tuple(sorted(targets.get(oid, ()))),
+                rules=tuple(Rule(event, tuple(sorted(oids))) for event, oids in targets[oid].items()) if oid in targets else (),
                 row_security=row["row_security"],
                 is_barrier=row["is_barrier"],
                 belongs_to=row["belongs_to"] if kind in ("index", "sequence") else None,

@@ -52,7 +52,11 @@ RUNS_ANY_CONVERSION: Final = frozenset(
 )
 """Functions that may run the input conversion of a type which the statement does not name as a type (the columns of a row given
 as argument, a type name in a text), and so a domain's CHECK: safe only where no user-defined type reaches a user-defined
-function."""
+function, or where the text is a constant: then its type counts among those that the statement names."""
+
+HARMLESS_WITH: Final = frozenset({("ts_rewrite", 3)})
+"""Overloads, by their number of arguments, that do none of what their name is refused for: with two, ts_rewrite runs the SQL text
+that it is given."""
 
 INFORMATION_SCHEMA_PASSWORDS: Final = frozenset({"_pg_user_mappings", "user_mapping_options"})
 """The views of information_schema that give the options of user mappings, passwords among them, to the role they belong to."""

@@ -342,17 +342,45 @@ INFORMATION_SCHEMA_FUNCTIONS: Final = """
 """Helpers of information_schema's views; JDBC's key and index look-ups call them."""
 
 SETTINGS: Final = """
-    application_name array_nulls backslash_quote block_size bytea_output check_function_bodies client_encoding
-    client_min_messages data_checksums datestyle default_statistics_target default_table_access_method
-    default_text_search_config default_toast_compression default_transaction_deferrable default_transaction_isolation
-    default_transaction_read_only effective_cache_size effective_io_concurrency escape_string_warning extra_float_digits
-    from_collapse_limit idle_in_transaction_session_timeout idle_session_timeout in_hot_standby integer_datetimes
-    intervalstyle is_superuser jit join_collapse_limit lc_collate lc_ctype lc_messages lc_monetary lc_numeric lc_time
-    lock_timeout maintenance_work_mem max_connections max_function_args max_identifier_length max_index_keys
-    max_parallel_workers max_parallel_workers_per_gather max_replication_slots max_wal_senders max_worker_processes
-    quote_all_identifiers random_page_cost row_security search_path segment_size seq_page_cost server_encoding server_version
-    server_version_num session_authorization shared_buffers standard_conforming_strings statement_timeout timezone
-    transaction_deferrable transaction_isolation transaction_read_only transaction_timeout transform_null_equals
-    wal_block_size wal_level work_mem xmlbinary xmloption
+    application_name array_nulls autovacuum autovacuum_analyze_scale_factor autovacuum_analyze_threshold
+    autovacuum_freeze_max_age autovacuum_max_workers autovacuum_multixact_freeze_max_age autovacuum_naptime
+    autovacuum_vacuum_cost_delay autovacuum_vacuum_cost_limit autovacuum_vacuum_insert_scale_factor
+    autovacuum_vacuum_insert_threshold autovacuum_vacuum_max_threshold autovacuum_vacuum_scale_factor
+    autovacuum_vacuum_threshold autovacuum_work_mem autovacuum_worker_slots backend_flush_after backslash_quote
+    bgwriter_delay bgwriter_flush_after bgwriter_lru_maxpages bgwriter_lru_multiplier block_size bytea_output
+    check_function_bodies checkpoint_completion_target checkpoint_flush_after checkpoint_timeout checkpoint_warning
+    client_connection_check_interval client_encoding client_min_messages commit_delay commit_siblings constraint_exclusion
+    cpu_index_tuple_cost cpu_operator_cost cpu_tuple_cost cursor_tuple_fraction data_checksums datestyle deadlock_timeout
+    default_statistics_target default_table_access_method default_tablespace default_text_search_config
+    default_toast_compression default_transaction_deferrable default_transaction_isolation default_transaction_read_only
+    effective_cache_size effective_io_concurrency enable_async_append enable_bitmapscan enable_distinct_reordering
+    enable_gathermerge enable_group_by_reordering enable_hashagg enable_hashjoin enable_incremental_sort
+    enable_indexonlyscan enable_indexscan enable_material enable_memoize enable_mergejoin enable_nestloop
+    enable_parallel_append enable_parallel_hash enable_partition_pruning enable_partitionwise_aggregate
+    enable_partitionwise_join enable_presorted_aggregate enable_self_join_elimination enable_seqscan enable_sort
+    enable_tidscan escape_string_warning extra_float_digits from_collapse_limit fsync full_page_writes geqo geqo_effort
+    geqo_generations geqo_pool_size geqo_seed geqo_selection_bias geqo_threshold gin_fuzzy_search_limit
+    gin_pending_list_limit hash_mem_multiplier hot_standby hot_standby_feedback huge_page_size huge_pages
+    idle_in_transaction_session_timeout idle_session_timeout in_hot_standby integer_datetimes intervalstyle is_superuser jit
+    jit_above_cost jit_inline_above_cost jit_optimize_above_cost join_collapse_limit lc_collate lc_ctype lc_messages
+    lc_monetary lc_numeric lc_time lock_timeout logical_decoding_work_mem maintenance_io_concurrency maintenance_work_mem
+    max_connections max_files_per_process max_function_args max_identifier_length max_index_keys max_locks_per_transaction
+    max_logical_replication_workers max_parallel_apply_workers_per_subscription max_parallel_maintenance_workers
+    max_parallel_workers max_parallel_workers_per_gather max_pred_locks_per_page max_pred_locks_per_relation
+    max_pred_locks_per_transaction max_prepared_transactions max_replication_slots max_slot_wal_keep_size max_stack_depth
+    max_standby_archive_delay max_standby_streaming_delay max_sync_workers_per_subscription max_wal_senders max_wal_size
+    max_worker_processes min_dynamic_shared_memory min_parallel_index_scan_size min_parallel_table_scan_size min_wal_size
+    parallel_leader_participation parallel_setup_cost parallel_tuple_cost plan_cache_mode quote_all_identifiers
+    random_page_cost recursive_worktable_factor row_security search_path segment_size seq_page_cost server_encoding
+    server_version server_version_num session_authorization shared_buffers standard_conforming_strings statement_timeout
+    stats_fetch_consistency superuser_reserved_connections synchronize_seqscans synchronous_commit temp_buffers
+    temp_file_limit temp_tablespaces timezone timezone_abbreviations track_activities track_activity_query_size
+    track_commit_timestamp track_counts track_functions track_io_timing track_wal_io_timing transaction_deferrable
+    transaction_isolation transaction_read_only transaction_timeout transform_null_equals vacuum_buffer_usage_limit
+    vacuum_cost_delay vacuum_cost_limit vacuum_cost_page_dirty vacuum_cost_page_hit vacuum_cost_page_miss
+    vacuum_failsafe_age vacuum_freeze_min_age vacuum_freeze_table_age vacuum_multixact_failsafe_age
+    vacuum_multixact_freeze_min_age vacuum_multixact_freeze_table_age wal_block_size wal_buffers wal_compression
+    wal_decode_buffer_size wal_keep_size wal_level wal_log_hints wal_recycle wal_segment_size wal_skip_threshold
+    wal_sync_method wal_writer_delay wal_writer_flush_after work_mem xmlbinary xmloption
 """
 """Settings that SHOW and `current_setting('…')` may give, lower case: no path, no secret, nothing about other sessions."""

@@ -66,11 +66,20 @@ def _facts(sql: str, tree: Tree) -> Statement:
         used_columns=columns.used(walk),
         relations=tuple(
             RelationUse(
-                use.database, use.schema, use.name, use.reads, use.writes, use.position, use.only, use.creates, named.get(index)
+                use.database,
+                use.schema,
+                use.name,
+                use.reads,
+                use.writes,
+                use.position,
+                use.only,
+                use.creates,
+                use.events,
+                named.get(index),
             )
             for index, use in enumerate(walk.relations)
         ),
-        functions=tuple(walk.functions.values()),
+        functions=outputs.functions(),
         fields=outputs.fields(),
         operators=tuple(walk.operators.values()),
         types=tuple(walk.types.values()),

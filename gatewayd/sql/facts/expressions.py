@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.facts.grammar import NODES
 from gatewayd.sql.facts.scope import Scope
-from gatewayd.sql.facts.statement import TypeUse
 from gatewayd.sql.facts.walk import Handler, Walk
 from gatewayd.sql.text.parse import Node
+from gatewayd.sql.text.type_name import type_names
 
 # Kinds of A_Expr whose operators PostgreSQL writes itself (transformAExprBetween).
 _WRITTEN_OPERATORS = {
@@ -53,6 +54,9 @@ _FUNC_CALL = NODES["FuncCall"]
 _INDEX_ELEM = NODES["IndexElem"]
 _JSON_FUNC = NODES["JsonFuncExpr"]
 _PLAIN_SELECT = frozenset({"targetList", "fromClause", "whereClause", "limitOption", "op"})
+_DECIDED_BY = {"current_setting": 0, "pg_input_is_valid": 1, "pg_input_error_info": 1}
+_TEXTS = ("text", "varchar")
+_PLAIN_TYPE = frozenset({"names", "typemod", "location"})
 _PLAIN_CALL = frozenset({"funcname", "args", "funcformat", "location"})
 _SORT_BY = NODES["SortBy"]
 _SUB_LINK = NODES["SubLink"]
@@ -77,19 +81,54 @@ def func_call(walk: Walk, body: Node, scope: Scope) -> None:
     count = len(body.get("args", ()))
     if body.get("agg_within_group"):
         count += len(body.get("agg_order", ()))
-    walk.call(body["funcname"], -1 if body.get("func_variadic") else count, body, setting=_setting(body))
+    if _may_be_column(body):
+        item = body["args"][0]["ColumnRef"]["fields"]
+        walk.call_or_column(body["funcname"][0]["String"].get("sval", ""), item, body, scope)
+    else:
+        walk.call(body["funcname"], -1 if body.get("func_variadic") else count, body, constant=_constant(walk, body))
     if len(body["funcname"]) == 2 and body["funcname"][1].get("String", {}).get("sval") in _QUALIFIED_SINCE_16:
         walk.call_of_older_servers(body["funcname"][1]["String"]["sval"], 160000, body)
     walk.push_children(_FUNC_CALL, body, scope)
 
 
-def _setting(body: Node) -> str | None:
-    """The name that `current_setting('name'[, …])` has as a plain string constant: what can be held against SHOW's list."""
-    if body["funcname"][-1].get("String", {}).get("sval") != "current_setting" or not body.keys() <= _PLAIN_CALL:
+def _may_be_column(body: Node) -> bool:
+    """A plain call of an unqualified name that no built-in function has, over something that may be a range item."""
+    if not body.keys() <= _PLAIN_CALL or len(body["funcname"]) != 1 or len(body.get("args", ())) != 1:
+        return False
+    argument = body["args"][0].get("ColumnRef")
+    if argument is None or "A_Star" in argument["fields"][-1]:
+        return False
+    return builtins.function(body["funcname"][0].get("String", {}).get("sval", "")) is None
+
+
+def _constant(walk: Walk, body: Node) -> str | None:
+    """The plain string constant that decides what a call reaches: the name of a setting, which can be held against SHOW's list,
+    or of a type, which then counts among those that the statement names."""
+    name = body["funcname"][-1].get("String", {}).get("sval")
+    place = _DECIDED_BY.get(name)
+    arguments = body.get("args", ())
+    if place is None or not body.keys() <= _PLAIN_CALL or len(arguments) <= place:
         return None
-    first = body.get("args", [{}])[0]
-    value = first.get("A_Const", {}).get("sval")
-    return None if value is None else str(value.get("sval", ""))
+    node = arguments[place]
+    while "TypeCast" in node and _is_text(node["TypeCast"]["typeName"]):
+        node = node["TypeCast"]["arg"]
+    value = node.get("A_Const", {}).get("sval")
+    if value is None:
+        return None
+    text = str(value.get("sval", ""))
+    if name == "current_setting":
+        return text
+    names = type_names(text)
+    if names is None:
+        return None
+    walk.type_use(names, body)
+    return text
+
+
+def _is_text(type_name: Node) -> bool:
+    """A type that keeps a string as it is, without a length."""
+    names = [name["String"].get("sval", "") for name in type_name.get("names", ())]
+    return names[-1] in _TEXTS and names[:-1] in ([], ["pg_catalog"]) and type_name.keys() <= _PLAIN_TYPE
 
 
 def a_expr(walk: Walk, body: Node, scope: Scope) -> None:
@@ -122,10 +161,7 @@ def type_cast(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def type_name(walk: Walk, body: Node, scope: Scope) -> None:
-    schema, name = walk.qualified(body["names"], body)
-    key = (schema, name)
-    if key not in walk.types:
-        walk.types[key] = TypeUse(schema, name, body.get("location", 0))
+    walk.type_use(body["names"], body)
     walk.push_children(_TYPE_NAME, body, scope)
 
 

@@ -5,8 +5,10 @@ Names of result columns are chosen as PostgreSQL's FigureColname and expandRelAt
 
 from collections.abc import Callable
 
-from gatewayd.sql.facts.scope import Query, RangeItem
-from gatewayd.sql.facts.statement import FieldUse, Star
+import msgspec
+
+from gatewayd.sql.facts.scope import Query, RangeItem, Scope
+from gatewayd.sql.facts.statement import FieldUse, FunctionUse, Star
 from gatewayd.sql.facts.walk import Walk
 from gatewayd.sql.text.parse import Node
 
@@ -66,6 +68,8 @@ class Outputs:
     def __init__(self, walk: Walk) -> None:
         self._queries = walk.queries
         self._selections = walk.fields
+        self._functions = walk.functions
+        self._projections = walk.projections
 
     def of_statement(self, body: Node) -> Columns:
         """The result columns of a SELECT, or of the RETURNING of a DML; empty for a DML without one."""
@@ -75,11 +79,18 @@ class Outputs:
         """Every selection of the walk, with as much proof as the text holds."""
         found: dict[FieldUse, None] = {}
         for names, position, scope in self._selections:
-            item: RangeItem | None = None
-            if scope is not None:
-                item = self._qualifier(names, scope.find)
-            found[self._field(names[-1]["String"].get("sval", ""), position, item)] = None
+            found[self._selection(names, position, scope)] = None
         return tuple(found)
+
+    def functions(self) -> tuple[FunctionUse, ...]:
+        """Every call of the walk, with the column that it may be instead."""
+        for key, selection in self._projections.items():
+            self._functions[key] = msgspec.structs.replace(self._functions[key], column=self._selection(*selection))
+        return tuple(self._functions.values())
+
+    def _selection(self, names: list[Node], position: int, scope: Scope | None) -> FieldUse:
+        item = self._qualifier(names, scope.find) if scope is not None else None
+        return self._field(names[-1]["String"].get("sval", ""), position, item)
 
     def _qualifier(self, names: list[Node], find: Callable[[str], RangeItem | None]) -> RangeItem | None:
         """The range item that `A` of `A.name`, or `S.A` of `S.A.name`, stands for; None where that is not certain."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from gatewayd.catalog import Event
 from gatewayd.sql.facts.grammar import NODES
 from gatewayd.sql.facts.scope import Query, RangeItem, Scope
 from gatewayd.sql.facts.selects import aliased, from_clause, from_item, open_with
@@ -16,7 +17,9 @@ CRASHES: Final = "(a, b) = (SELECT …) in more than one WHEN clause of a MERGE,
 def insert(walk: Walk, body: Node, outside: Scope) -> None:
     outside, scope, query = _open(walk, body, outside, "INSERT")
     conflict = body.get("onConflictClause")
-    item = _target(walk, body["relation"], reads=conflict is not None or "returningClause" in body)
+    updates = conflict is not None and conflict.get("action") != "ONCONFLICT_NOTHING"
+    events: tuple[Event, ...] = ("insert", "update") if updates else ("insert",)
+    item = _target(walk, body["relation"], reads=conflict is not None or "returningClause" in body, events=events)
     scope.add(item)
     query.parts.append(item)
     walk.push_node(body.get("selectStmt"), outside)
@@ -39,7 +42,7 @@ def infer(walk: Walk, body: Node, scope: Scope) -> None:
 
 def update(walk: Walk, body: Node, outside: Scope) -> None:
     outside, scope, query = _open(walk, body, outside, "UPDATE")
-    item = _target(walk, body["relation"], reads=True)
+    item = _target(walk, body["relation"], reads=True, events=("update",))
     scope.add(item)
     query.parts.append(item)
     from_clause(walk, body.get("fromClause", ()), scope, query)
@@ -52,7 +55,7 @@ def update(walk: Walk, body: Node, outside: Scope) -> None:
 
 def delete(walk: Walk, body: Node, outside: Scope) -> None:
     outside, scope, query = _open(walk, body, outside, "DELETE")
-    item = _target(walk, body["relation"], reads=True)
+    item = _target(walk, body["relation"], reads=True, events=("delete",))
     scope.add(item)
     query.parts.append(item)
     from_clause(walk, body.get("usingClause", ()), scope, query)
@@ -107,10 +110,11 @@ def _open(walk: Walk, body: Node, outside: Scope, verb: str) -> tuple[Scope, Sco
     return outside, scope, query
 
 
-def _target(walk: Walk, relation: Node, *, reads: bool) -> RangeItem:
+def _target(walk: Walk, relation: Node, *, reads: bool, events: tuple[Event, ...] | None = None) -> RangeItem:
     """A target is never a CTE (trap 1)."""
     item = aliased(RangeItem("relation", relation.get("relname", "")), relation)
     item.relation = walk.use(relation, reads=reads, writes=True)
+    item.relation.events = events
     item.schema = relation.get("schemaname") if "alias" not in relation else None
     return item
 

@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from gatewayd.catalog import Event
+
 Category = Literal["read", "row write", "relation write", "unsupported"]
 
 
@@ -21,6 +23,8 @@ class RelationUse(msgspec.Struct, frozen=True, gc=False):
     position: int
     only: bool = False
     creates: bool = False  # the statement brings it into being
+    events: "tuple[Event, ...] | None" = None
+    """Which of its rules and triggers a write sets off; None: any."""
     columns: frozenset[str] | None = None
     """Names of all columns that the statement can read from it (unqualified names count for every range item in sight). None: not
     proved, as with `*`, a whole row, a column alias list or NATURAL JOIN. Only asked of relations of pg_catalog."""
@@ -34,8 +38,9 @@ class FunctionUse(msgspec.Struct, frozen=True, gc=False):
     arguments: int  # how many are written; -1 when a VARIADIC or unknown list
     position: int
     trigger: bool = False  # named by CREATE TRIGGER: it runs later, on every write to the table
-    setting: str | None = None  # the setting that a call of current_setting names as a constant
+    constant: str | None = None  # the setting that current_setting names as a constant, the type that pg_input_is_valid does
     grammar_since: int = 0  # not 0: grammar for servers of this version or newer (170000), a call of this name for older ones
+    column: "FieldUse | None" = None  # `f(x)` over a range item x, which is `x.f` where no function is called so
 
 
 class FieldUse(msgspec.Struct, frozen=True, gc=False):

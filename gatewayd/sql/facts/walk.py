@@ -8,6 +8,7 @@ queries.py, changes.py, definitions.py and alterations.py; they push what is to 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
+from gatewayd.catalog import Event
 from gatewayd.sql.facts.grammar import EXPRESSIONS, NODES, Form
 from gatewayd.sql.facts.kinds import part_words
 from gatewayd.sql.facts.scope import Query, RangeItem, Scope
@@ -22,7 +23,7 @@ _Step = tuple[frozenset[str], Handler | None, Form]
 class Use:
     """A RelationUse in the making: locking clauses are known only later."""
 
-    __slots__ = ("creates", "database", "index", "name", "only", "position", "reads", "schema", "writes")
+    __slots__ = ("creates", "database", "events", "index", "name", "only", "position", "reads", "schema", "writes")
 
     def __init__(self, body: Node, *, reads: bool, writes: bool, creates: bool = False) -> None:
         self.database: str | None = body.get("catalogname")
@@ -33,6 +34,7 @@ class Use:
         self.reads = reads
         self.writes = writes
         self.creates = creates
+        self.events: tuple[Event, ...] | None = None
         self.index = -1  # its place among the relations, once all are known
 
 
@@ -52,6 +54,7 @@ class Walk:
         "names",
         "operators",
         "plain",
+        "projections",
         "queries",
         "relations",
         "setting",
@@ -68,7 +71,9 @@ class Walk:
         self._steps = steps
         self.stack: list[tuple[str, Any, Scope]] = []
         self.relations: list[Use] = []
-        self.functions: dict[tuple[str | None, str, int, bool, str | None, int], FunctionUse] = {}
+        self.functions: dict[tuple[object, ...], FunctionUse] = {}
+        self.projections: dict[tuple[object, ...], tuple[list[Node], int, Scope]] = {}
+        """By key of a function: the names and the scope of the selection that its call is where nothing is called so."""
         self.fields: list[
             tuple[list[Node], int, Scope | None]
         ] = []  # names of a selection, position, scope (None: of an expression)
@@ -192,16 +197,30 @@ class Walk:
         self.check_schema(words[-2], body)
         return words[-2], words[-1]
 
-    def call(self, names: list[Node], arguments: int, body: Node, *, trigger: bool = False, setting: str | None = None) -> None:
+    def call(self, names: list[Node], arguments: int, body: Node, *, trigger: bool = False, constant: str | None = None) -> None:
         schema, name = self.qualified(names, body)
-        self._call(FunctionUse(schema, name, arguments, body.get("location", 0), trigger, setting))
+        self._call(FunctionUse(schema, name, arguments, body.get("location", 0), trigger, constant))
+
+    def call_or_column(self, name: str, item: list[Node], body: Node, scope: Scope) -> None:
+        """`name(item)`, which is the item's column where no function of that name takes it (ParseFuncOrColumn)."""
+        key = (None, name, 1, *(part["String"].get("sval", "") for part in item), id(scope))
+        if key not in self.functions:
+            position = body.get("location", 0)
+            self.functions[key] = FunctionUse(None, name, 1, position)
+            self.projections[key] = [*item, {"String": {"sval": name}}], position, scope
 
     def call_of_older_servers(self, name: str, since: int, body: Node) -> None:
         """Words that are grammar to the parser and to servers since that version; an older one looks up a function."""
         self._call(FunctionUse(None, name, -1, body.get("location", 0), grammar_since=since))
 
     def _call(self, use: FunctionUse) -> None:
-        self.functions.setdefault((use.schema, use.name, use.arguments, use.trigger, use.setting, use.grammar_since), use)
+        self.functions.setdefault((use.schema, use.name, use.arguments, use.trigger, use.constant, use.grammar_since), use)
+
+    def type_use(self, names: list[Node], body: Node) -> None:
+        schema, name = self.qualified(names, body)
+        key = (schema, name)
+        if key not in self.types:
+            self.types[key] = TypeUse(schema, name, body.get("location", 0))
 
     def operator(self, schema: str | None, name: str, position: int) -> None:
         key = (schema, name)

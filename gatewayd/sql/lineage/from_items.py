@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Final
 
 from gatewayd.sql.facts.selects import json_table_names, words
+from gatewayd.sql.lineage.function_columns import function_item
 from gatewayd.sql.lineage.names import Item, Level
 from gatewayd.sql.lineage.origins import Column, Entangled
 from gatewayd.sql.lineage.places import NOT_NAMED, Columns
@@ -14,7 +15,7 @@ from gatewayd.sql.text.parse import Node
 JOINED_COLUMNS: Final = 10_000
 """Of one join: their lists are built join by join."""
 
-_ONE_COLUMN: Final = frozenset({"generate_series", "generate_subscripts", "regexp_split_to_table", "string_to_table", "unnest"})
+_SYSTEM_COLUMNLESS: Final = ("view", "composite type")
 
 
 class FromItems(Relations):
@@ -39,7 +40,7 @@ class FromItems(Relations):
                 item = _aliased(Item(None, self.query(inner_kind, inner, outer, withs)), body)
             case "RangeFunction":
                 self.free([body["functions"], body.get("coldeflist")], left, withs, "a function in FROM")
-                item = _function(body)
+                item = function_item(body, left, self.marks.catalog)
             case "RangeTableFunc" | "JsonTable":
                 self.free({**body, "alias": None}, left, withs, "a function in FROM")
                 columns = body.get("columns", ())
@@ -77,7 +78,8 @@ class FromItems(Relations):
             columns = self.columns(relation)
         except Entangled as entangled:
             raise Entangled(str(entangled), position) from None
-        return _aliased(Item(name, columns, schema=None if "alias" in body else relation.schema), body)
+        stored = relation.kind not in _SYSTEM_COLUMNLESS
+        return _aliased(Item(name, columns, schema=None if "alias" in body else relation.schema, stored=stored), body)
 
     def _join(self, body: Node, level: Level, left: Level, withs: Withs | None) -> tuple[Item, list[Item]]:
         left_part, left_named = self.from_item(body["larg"], level, left, withs)
@@ -106,26 +108,5 @@ def _aliased(item: Item, body: Node) -> Item:
     alias = body.get("alias")
     if alias is None:
         return item
-    named = Item(alias["aliasname"], item.columns)
+    named = Item(alias["aliasname"], item.columns, stored=item.stored)
     return named.renamed(words(alias.get("colnames")))
-
-
-def _function(body: Node) -> Item:
-    """The item of a function in FROM, all of whose arguments are free."""
-    alias = body.get("alias", {})
-    given = words(alias.get("colnames"))
-    calls: list[tuple[Node, ...]] = [tuple(node["List"]["items"]) for node in body["functions"]]
-    call: Node = calls[0][0].get("FuncCall", {})
-    first = call["funcname"][-1]["String"].get("sval") if call else None
-    name = alias.get("aliasname") or first
-    lists = [body["coldeflist"]] if "coldeflist" in body else [items[1].get("List", {}).get("items") for items in calls]
-    columns: list[Column]
-    if all(lists):
-        columns = [Column(column["ColumnDef"]["colname"]) for each in lists for column in each]
-    elif len(calls) == 1 and first in _ONE_COLUMN and (first != "unnest" or len(call.get("args", ())) == 1):
-        columns = [Column(name or "")]
-    else:
-        columns = [Column("", many=True)]
-    if body.get("ordinality") and not any(column.many for column in columns):
-        columns.append(Column("ordinality"))
-    return Item(name, columns).renamed(given)

@@ -10,9 +10,8 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.catalog import Catalog, Relation
+from gatewayd.catalog import FIRST_USER_OID, Catalog, Relation
 
-FIRST_USER_OID: Final = 16384
 STATISTICS: Final = frozenset(
     {"pg_statistic", "pg_statistic_ext_data", "pg_stats", "pg_stats_ext", "pg_stats_ext_exprs", "pg_largeobject"}
 )
@@ -49,6 +48,7 @@ class Column(msgspec.Struct, frozen=True):
     name: str
     source: Source = None
     many: bool = False  # any number of free columns, whose names only the server knows
+    type: str = ""  # as `catalog.Column.type`; "" where the text does not tell it
 
 
 class Entangled(Exception):

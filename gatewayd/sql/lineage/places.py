@@ -100,15 +100,20 @@ class Places(ABC):
         return isinstance(source, Plain) and source.mark.keeps_null
 
     def group(self, node: Node, columns: Columns, level: Level, withs: Withs | None) -> None:
-        """GROUP BY takes a bare name for an input column first, then for an output."""
+        """GROUP BY takes a bare name for an input column first, then for an output. A row without the word ROW stands for its
+        members, also within GROUPING SETS, ROLLUP and CUBE (flatten_grouping_sets)."""
         if "GroupingSet" in node:
             for inner in node["GroupingSet"].get("content", ()):
+                self.group(inner, columns, level, withs)
+            return
+        if node.get("RowExpr", {}).get("row_format") == "COERCE_IMPLICIT_CAST":
+            for inner in node["RowExpr"].get("args", ()):
                 self.group(inner, columns, level, withs)
             return
         fields = node.get("ColumnRef", {}).get("fields", ())
         if len(fields) == 1 and "String" in fields[0]:
             name = fields[0]["String"].get("sval", "")
-            if any(part.find(name) for part in level.parts):
+            if level.holding(name):
                 self.free(node, level, withs, "GROUP BY")
                 return
         self.by_output(node, columns, level, withs, "GROUP BY")

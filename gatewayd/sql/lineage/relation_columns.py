@@ -36,7 +36,7 @@ class Relations(Places):
 
     def _work_out(self, relation: Relation) -> Columns:
         if not self.marks.reach(relation):
-            return tuple(Column(column.name) for column in relation.columns)
+            return tuple(Column(column.name, type=column.type) for column in relation.columns)
         if relation.schema == "pg_catalog" and relation.name in STATISTICS:
             raise Entangled(f"pg_catalog.{relation.name} shows values of other tables' columns, masked ones among them")
         own = self.marks.of(relation)
@@ -51,7 +51,7 @@ class Relations(Places):
                 if isinstance(source, Plain):
                     mark, names = self.marks.both(source.mark, mark), (*source.columns, *names)
                 source = Plain(names, column.type, mark)
-            found.append(Column(column.name, source))
+            found.append(Column(column.name, source, type=column.type))
         return tuple(found)
 
     def _definition(self, relation: Relation) -> list[Source]:

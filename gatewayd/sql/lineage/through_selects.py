@@ -145,7 +145,7 @@ class Queries(FromItems):
                 if not self.views:
                     raise
                 column = Column("", Influenced("is made of masked columns"))
-            found.append(Column(target["name"], column.source) if "name" in target else column)
+            found.append(Column(target["name"], column.source, type=column.type) if "name" in target else column)
             if len(found) > MAX_COLUMNS:
                 break
         if len(found) > MAX_COLUMNS:

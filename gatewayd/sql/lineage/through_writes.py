@@ -88,7 +88,7 @@ def _returning(queries: Queries, body: Node, parts: Iterable[Item], level: Level
         option = node["ReturningOption"]
         names[option.get("option", "")] = option.get("value", "")
     # An item called old or new hides these, so they are looked up last.
-    versions = Level(level.outer, [], [Item(name, target.columns) for name in names.values()])
+    versions = Level(level.outer, [], [Item(name, target.columns, stored=target.stored) for name in names.values()])
     seen = Level(versions, parts, level.named)
     return queries.targets(clause.get("exprs", ()), seen, withs)
 

@@ -1,12 +1,8 @@
 """WITH queries for lineage: who sees which, and each one's columns worked out when first asked for (decisions 3.3, 10)."""
 
-from typing import Final
-
-from gatewayd.sql.lineage.names import Level
+from gatewayd.sql.lineage.names import UNLIMITED, Level
 from gatewayd.sql.lineage.origins import Column, Entangled
 from gatewayd.sql.text.parse import Node
-
-UNLIMITED: Final = 1 << 60
 
 
 class With:
