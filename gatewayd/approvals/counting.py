@@ -71,7 +71,7 @@ def _check_target(relation: Node, catalog: Catalog) -> None:
     found = catalog.relation(relation.get("schemaname", "public"), relation["relname"])
     if found is None or found.kind not in ("table", "partitioned table"):
         raise Uncountable("only writes to plain tables are counted")
-    if found.rule_targets:
+    if found.rules:
         raise Uncountable("the table has rules, which write elsewhere")
     if found.row_security:
         raise Uncountable("the table has row security, which counts other rows than it lets be written")

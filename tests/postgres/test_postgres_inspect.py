@@ -164,6 +164,7 @@ async def test_rules_tell_what_a_write_touches(rich: str) -> None:
     catalog = await catalog_of(rich)
     ruled = relation(catalog, "ruled")
     assert names(catalog, ruled.rule_targets(None)) == {"public.person"}
+    assert [rule.event for rule in ruled.rules] == ["insert"]
     assert function_names(catalog, ruled.functions) == {"slug"}
     assert ruled.reads == ()
 

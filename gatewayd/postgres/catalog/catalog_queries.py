@@ -107,7 +107,9 @@ CROSS JOIN LATERAL regexp_matches(
     r.ev_action::text || r.ev_qual::text, ' :(relid|funcid|opfuncid|aggfnoid|winfnoid) ([1-9][0-9]{0,4})\\y', 'g'
 ) AS f (found)
 WHERE r.ev_class >= 16384 AND f.found[2]::int8 < 16384
-"""
+UNION
+SELECT ev_class, ev_type::text, 'none', 0::oid FROM pg_rewrite WHERE ev_class >= 16384 AND ev_type <> '1'
+"""  # the last: a rule that touches nothing is a rule all the same
 
 FUNCTIONS: Final = """
 SELECT p.oid, n.nspname::text AS schema, p.proname::text AS name, p.provolatile::text AS volatility,

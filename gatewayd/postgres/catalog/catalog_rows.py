@@ -88,6 +88,8 @@ class _Work:
         runs: dict[int, Reach] = defaultdict(Reach)
         for row in self.rows.rules:
             match row["class"]:
+                case "none":
+                    targets[row["relation"]].setdefault(_EVENTS[row["event"]], set())
                 case "pg_class":
                     event = _EVENTS.get(row["event"])
                     (targets[row["relation"]][event] if event else reads[row["relation"]]).add(row["oid"])
