@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-Level = Literal["debug", "info", "warning", "error"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 Field = str | int | float | bool | None | list[str]
 
 # life of the daemon
@@ -50,8 +50,8 @@ DENY_WEBHOOK_FAILED: Final = "deny webhook failed"
 DENY_WEBHOOK_DELIVERED: Final = "deny webhook delivered again"
 TELEMETRY_NOTICE: Final = "telemetry notice"
 
-_RANK: Final[dict[Level, int]] = {"debug": 0, "info": 1, "warning": 2, "error": 3}
-_PRIORITY: Final[dict[Level, str]] = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>"}
+_RANK: Final[dict[LogLevel, int]] = {"debug": 0, "info": 1, "warning": 2, "error": 3}
+_PRIORITY: Final[dict[LogLevel, str]] = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>"}
 _FIELD_CHARACTERS: Final = 4096
 _LINE_BYTES: Final = 32 * 1024 - 64
 _ATOMIC_BYTES: Final = select.PIPE_BUF  # a pipe that can be written to takes so many at once
@@ -61,7 +61,7 @@ _dropped = 0
 _is_midline = False
 
 
-def set_level(level: Level) -> None:
+def set_level(level: LogLevel) -> None:
     """Lines below `level` are not written from now on."""
     global _threshold
     _threshold = _RANK[level]
@@ -90,7 +90,7 @@ def places(bug: BaseException) -> dict[str, Field]:
     return {"error_class": type(bug).__name__, "trace": trace}
 
 
-def _write(level: Level, msg: str, fields: dict[str, Field]) -> None:
+def _write(level: LogLevel, msg: str, fields: dict[str, Field]) -> None:
     if _RANK[level] < _threshold:
         return
     now = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -121,7 +121,7 @@ def _json(line: dict[str, Field]) -> bytes:
         return json.dumps(line).encode()
 
 
-def _give(level: Level, text: bytes) -> bool:
+def _give(level: LogLevel, text: bytes) -> bool:
     """Writes one line whole, so that lines of several tasks never interleave; False when nobody takes it now."""
     global _is_midline
     prefix = _PRIORITY[level].encode() if _to_journal() else b""

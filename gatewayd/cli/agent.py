@@ -19,14 +19,14 @@ class Unanswered(Exception):
     """No answer of the tool came; the text says why and what to look at."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ToolAnswer(msgspec.Struct, frozen=True):
     """What the tool said; `text` is the JSON object as it came, in which numbers have all their digits."""
 
     is_error: bool
     text: str
 
 
-async def call_tool(url: str, agent: str, tool: str, arguments: dict[str, str]) -> Answer:
+async def call_tool(url: str, agent: str, tool: str, arguments: dict[str, str]) -> ToolAnswer:
     """Call the tool as the agent called `agent`. Raises Unanswered."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": PROTOCOL,
@@ -52,7 +52,7 @@ async def call_tool(url: str, agent: str, tool: str, arguments: dict[str, str]) 
     return _answer(url, response)
 
 
-def _answer(url: str, response: httpx.Response) -> Answer:
+def _answer(url: str, response: httpx.Response) -> ToolAnswer:
     try:
         body: dict[str, Any] = msgspec.json.decode(response.content, type=dict[str, Any])
         error = body.get("error")
@@ -60,6 +60,6 @@ def _answer(url: str, response: httpx.Response) -> Answer:
             said = error["message"] if isinstance(error, dict) else error
             raise Unanswered(f"gatewayd at {url} refused the call: {said} (HTTP {response.status_code})")
         (block,) = body["result"]["content"]
-        return Answer(bool(body["result"].get("isError", False)), str(block["text"]))
+        return ToolAnswer(bool(body["result"].get("isError", False)), str(block["text"]))
     except (msgspec.DecodeError, KeyError, TypeError, ValueError):
         raise Unanswered(f"what answers at {url} is no gatewayd (HTTP {response.status_code})") from None

@@ -11,7 +11,7 @@ import trio
 
 from gatewayd.catalog import Catalog
 from gatewayd.cli.output import visible
-from gatewayd.cli.policyfile import Entry
+from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.cli.progress import waiting
 from gatewayd.config.credentials import CredentialProblem, read_credential
 from gatewayd.config.exit_codes import UNAVAILABLE
@@ -53,7 +53,7 @@ def database_url(variable: str = "DATABASE_URL") -> str:
     return url
 
 
-def inspect(entries: tuple[Entry, ...]) -> Mapping[str, Inspected]:
+def inspect(entries: tuple[DatabaseEntry, ...]) -> Mapping[str, Inspected]:
     """The catalog of each entry's database. Ends the command with 69 after naming those that do not answer."""
     urls = {entry.name: entry.url if entry.url is not None else database_url() for entry in entries}
     found: dict[str, Inspected] = {}

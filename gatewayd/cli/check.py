@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gatewayd.cli.configuration import settings_or_exit
+from gatewayd.cli.load_settings import settings_or_exit
 from gatewayd.config.exit_codes import CONFIGURATION, UNAVAILABLE
 
 if TYPE_CHECKING:

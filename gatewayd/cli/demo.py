@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from gatewayd import __version__
-from gatewayd.cli.configuration import settings_or_exit
+from gatewayd.cli.load_settings import settings_or_exit
 from gatewayd.config.exit_codes import UNAVAILABLE
 from gatewayd.demo.postgres import EmbeddedUnavailable
 from gatewayd.demo.shop import Demo, default_folder

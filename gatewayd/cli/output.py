@@ -20,7 +20,7 @@ _DECEIVING: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060
 _CELL_CHARACTERS: Final = 2000  # rich wraps what is longer over pages
 
 
-class Column(msgspec.Struct, frozen=True):
+class TableColumn(msgspec.Struct, frozen=True):
     """One column of a table: its title and the key of the record that fills it."""
 
     title: str
@@ -46,7 +46,7 @@ class Output:
             self._console = Console(highlight=False, emoji=False, markup=False)
         return self._console
 
-    def records(self, columns: Sequence[Column], records: Iterable[Record], *, title: str = "") -> None:
+    def records(self, columns: Sequence[TableColumn], records: Iterable[Record], *, title: str = "") -> None:
         """A table with these columns, or a JSON line of the whole record for each."""
         if not self.is_table:
             for record in records:

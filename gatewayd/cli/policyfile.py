@@ -23,7 +23,7 @@ from gatewayd.policy.file.yaml import MAX_BYTES
 VARIABLE = "GATEWAY_POLICY_FILE"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class DatabaseEntry(msgspec.Struct, frozen=True):
     """One database of a policy file. `url` is a secret; None where DATABASE_URL has it."""
 
     name: str
@@ -75,13 +75,13 @@ def refuse(text: PolicyText, problems: tuple[Problem, ...]) -> NoReturn:
     sys.exit(CONFIGURATION)
 
 
-def entries(policies: Policies, only: str | None = None) -> tuple[Entry, ...]:
+def entries(policies: Policies, only: str | None = None) -> tuple[DatabaseEntry, ...]:
     """The databases that the policies speak about, or the one called `only`. Ends the command when there is none of that name."""
     if policies.databases is None:
         assert policies.single is not None
-        found: tuple[Entry, ...] = (Entry(DEFAULT_DATABASE, policies.single, None),)
+        found: tuple[DatabaseEntry, ...] = (DatabaseEntry(DEFAULT_DATABASE, policies.single, None),)
     else:
-        found = tuple(Entry(named.name, named.policy, named.url) for named in policies.databases)
+        found = tuple(DatabaseEntry(named.name, named.policy, named.url) for named in policies.databases)
     if only is None:
         return found
     chosen = tuple(entry for entry in found if entry.name == only)

@@ -12,7 +12,7 @@ PATIENCE_S: Final = 1.0
 _REFRESH_S: Final = 0.1  # a step may take less than drawing it
 
 
-class Progress:
+class ProgressLine:
     """Counts work that is done in a loop; the bar appears with the first step after a second."""
 
     def __init__(self, what: str, total: int | None) -> None:
@@ -51,9 +51,9 @@ class Progress:
 
 
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Progress]:
+def progress(what: str, total: int | None = None) -> Iterator[ProgressLine]:
     """`total` is how many steps there will be, None when nobody knows."""
-    shown = Progress(what, total)
+    shown = ProgressLine(what, total)
     try:
         yield shown
     finally:

@@ -9,17 +9,17 @@ import click
 import msgspec
 
 from gatewayd.cli import options
-from gatewayd.cli.output import Column, Output, remark, tame, visible
+from gatewayd.cli.output import Output, TableColumn, remark, tame, visible
 from gatewayd.config.exit_codes import FAILURE
 from gatewayd.config.variables import DEFAULTS
 
 if TYPE_CHECKING:
-    from gatewayd.cli.agent import Answer
+    from gatewayd.cli.agent import ToolAnswer
 
 AGENT: Final = "gatewayd query"
 INTENT: Final = "an operator's query from the command line"
 
-Row = dict[str, msgspec.Raw]
+PrintedRow = dict[str, msgspec.Raw]
 
 
 class _Failure(msgspec.Struct):
@@ -63,7 +63,7 @@ def command(sql: str, database: str | None, intent: str, url: str | None, as_jso
         arguments["database"] = database
     address = url or own_url(os.environ)
 
-    async def ask() -> "Answer":
+    async def ask() -> "ToolAnswer":
         async with waiting("waiting for the answer"):
             return await call_tool(address, AGENT, "query", arguments)
 
@@ -91,10 +91,10 @@ def own_url(environ: Mapping[str, str]) -> str:
 
 def _print(output: Output, found: _Rows) -> None:
     if output.is_table:
-        rows = [msgspec.json.decode(row, type=Row) for row in found.rows]
+        rows = [msgspec.json.decode(row, type=PrintedRow) for row in found.rows]
         names = dict.fromkeys(name for row in rows for name in row)
         numeric = {name for name in names if all(bytes(row[name])[:1] in b"-0123456789n" for row in rows if name in row)}
-        columns = [Column(visible(name), name, "right" if name in numeric else "left") for name in names]
+        columns = [TableColumn(visible(name), name, "right" if name in numeric else "left") for name in names]
         output.records(columns, [{name: _shown(value) for name, value in row.items()} for row in rows])
     else:
         for row in found.rows:

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from gatewayd.cli.configuration import settings_or_exit
+from gatewayd.cli.load_settings import settings_or_exit
 
 
 @click.command()

@@ -14,15 +14,15 @@ import msgspec
 from gatewayd.config.credentials import CredentialProblem, ReadFile, Secret, Variables, read_credential
 from gatewayd.config.environment import ANY, UNIX_HOST, Environment, is_address, is_decimal, is_loopback
 from gatewayd.config.variables import CONTROL_PLANE, DEFAULTS, NAMES
-from gatewayd.log import Level
+from gatewayd.log import LogLevel
 from gatewayd.policy.file import dsn
 from gatewayd.policy.file.load import PolicyErrors, load_policies
 from gatewayd.policy.file.model import Policies, Policy
 from gatewayd.policy.file.problem import did_you_mean, quoted
 from gatewayd.policy.file.yaml import MAX_BYTES
 
-Transport = Literal["http", "stdio"]
-Telemetry = Literal["on", "off", "debug"]
+McpTransport = Literal["http", "stdio"]
+TelemetryMode = Literal["on", "off", "debug"]
 DenyRule = Literal["table_access", "multi_statement", "dangerous_statement", "parse_error"]
 
 DENY_RULES: Final[frozenset[DenyRule]] = frozenset(get_args(DenyRule))
@@ -46,16 +46,16 @@ class Settings(msgspec.Struct, frozen=True):
     port: int
     host: str
     db_path: str
-    transport: Transport
+    transport: McpTransport
     mask_salt: Secret | None
     mask_source_rewrite: bool
     indexer_token: Secret | None
     deny_webhook: Secret | None  # a path or query may hold a key: of this address, and of the other two
     deny_webhook_rules: frozenset[DenyRule]
-    telemetry: Telemetry
+    telemetry: TelemetryMode
     telemetry_endpoint: Secret | None
     telemetry_heartbeat_ms: int
-    log_level: Level
+    log_level: LogLevel
     audit_synchronous: Literal["normal", "full"]
     allowed_hosts: tuple[str, ...] | None  # lower case; "name" (any port) or "name:port"; None: any
     allowed_origins: tuple[str, ...] | None  # lower case; "scheme://name[:port]", or "*" alone; None: loopback, any port
@@ -116,7 +116,7 @@ class _Loader(Environment):
             port=self.integer("PORT", 1, 65535),
             host=host,
             db_path=self.db_path(),
-            transport=cast(Transport, self.choice("GATEWAY_TRANSPORT", get_args(Transport))),
+            transport=cast(McpTransport, self.choice("GATEWAY_TRANSPORT", get_args(McpTransport))),
             mask_salt=mask_salt,
             mask_source_rewrite=self.flag("GATEWAY_MASK_SOURCE_REWRITE"),
             indexer_token=self.secret("INDEXER_TOKEN", header=True),
@@ -125,7 +125,7 @@ class _Loader(Environment):
             telemetry=self.telemetry(),
             telemetry_endpoint=self.secret_address("GATEWAY_TELEMETRY_ENDPOINT"),
             telemetry_heartbeat_ms=self.heartbeat_ms(),
-            log_level=cast(Level, self.choice("GATEWAY_LOG_LEVEL", get_args(Level))),
+            log_level=cast(LogLevel, self.choice("GATEWAY_LOG_LEVEL", get_args(LogLevel))),
             audit_synchronous=cast(Literal["normal", "full"], self.choice("GATEWAY_AUDIT_SYNCHRONOUS", ("normal", "full"))),
             allowed_hosts=self.allowed_hosts(host),
             allowed_origins=self.allowed("GATEWAY_ALLOWED_ORIGINS", _ALLOWED_ORIGIN, "origins such as https://app.example.com"),
@@ -218,7 +218,7 @@ class _Loader(Environment):
             self.report("GATEWAY_DENY_WEBHOOK_RULES", "holds no rule", f"{', '.join(known)}, or the variable unset")
         return frozenset(cast(DenyRule, rule) for rule in rules)
 
-    def telemetry(self) -> Telemetry:
+    def telemetry(self) -> TelemetryMode:
         """What is not recognised switches it off and is no problem."""
         if self.environ.get("DO_NOT_TRACK", "").strip().lower() in ("1", "true"):
             return "off"

@@ -22,7 +22,7 @@ from gatewayd.policy.file.load import PolicyErrors, load_policies
 from gatewayd.policy.file.model import Named, Policies, Policy
 from gatewayd.policy.replacement import Replacement, replace
 
-Source = Literal["admin_endpoint", "sighup"]
+ReloadSource = Literal["admin_endpoint", "sighup"]
 
 _NO_FILE: Final = "GATEWAY_POLICY_FILE is unset; expected a policy file"
 
@@ -37,7 +37,7 @@ class Reloader:
         self._policies = settings.policies
         self._one_at_a_time = trio.Lock()
 
-    async def reload(self, text: bytes, source: Source) -> None:
+    async def reload(self, text: bytes, source: ReloadSource) -> None:
         """Puts the policy of `text` in force. Raises PolicyErrors (the text is refused) or AuditUnavailable; then nothing
         changed. Once its turn has come it runs to its end: a client that goes away does not leave it half done."""
         async with self._one_at_a_time:
@@ -71,7 +71,7 @@ class Reloader:
             return False
         return True
 
-    async def _reload(self, text: bytes, source: Source) -> Sequence[str]:
+    async def _reload(self, text: bytes, source: ReloadSource) -> Sequence[str]:
         replacement = await trio.to_thread.run_sync(self._replacement, text)  # 8 MiB of YAML take seconds
         opened = await self._open(replacement.policies.databases or ())
         try:
@@ -122,7 +122,7 @@ class Reloader:
         for database in opened.values():
             self._databases.close(database)
 
-    async def _record(self, replacement: Replacement, source: Source) -> None:
+    async def _record(self, replacement: Replacement, source: ReloadSource) -> None:
         """One POLICY_RELOADED row per database, committed together. No deadline: rows handed over are written sooner or later,
         and a file that tells of a swap which then did not happen would lie."""
         now_ms = time_ns() // 1_000_000

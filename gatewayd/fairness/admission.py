@@ -14,7 +14,7 @@ from gatewayd.fairness.fair_slots import FairSlots
 
 LARGE_BYTES: Final = 32 * 1024  # smaller arguments never wait for memory
 
-Refusal = Literal["too_many_calls", "shutting_down"]
+CallRefusal = Literal["too_many_calls", "shutting_down"]
 
 
 class CallLimits(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class Admission:
         """From now on new calls are refused; those that run or wait already keep their places."""
         self._draining = True
 
-    async def enter(self, caller: Hashable, size_bytes: int = 0) -> Refusal | None:
+    async def enter(self, caller: Hashable, size_bytes: int = 0) -> CallRefusal | None:
         """None: a slot is taken and `leave` must follow. No checkpoint when a slot is free; cancelled while waiting: no slot."""
         if self._draining:
             self._refused += 1

@@ -33,7 +33,7 @@ class BodyBudget:
 
 
 @final
-class Held:
+class BodyShare:
     """What one request holds of the budget. `give_back` when nothing refers to the body any more."""
 
     __slots__ = ("_bodies", "_size")

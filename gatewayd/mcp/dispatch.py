@@ -13,26 +13,26 @@ import trio
 
 from gatewayd import log
 from gatewayd.audit.events import AGENT_NAME_CHARACTERS, AGENT_VERSION_CHARACTERS, Agent
-from gatewayd.fairness.admission import Admission, AdmissionStatistics, CallLimits, Refusal
+from gatewayd.fairness.admission import Admission, AdmissionStatistics, CallLimits, CallRefusal
 from gatewayd.mcp.messages import INTERNAL_ERROR, INVALID_PARAMS, CallParams, ClientInfo, Id, ProtocolError, is_object
 
 RETRY_AFTER_S: Final = 1
 _CLIENTS_REMEMBERED: Final = 1024  # names are the clients' own words: the set must not grow with them
 
 METHODS: Final = ("initialize", "ping", "server/discover", "tools/call", "tools/list", "other")
-Outcome = Literal["answered", "tool_error", "refused", "error", "cancelled"]
+RequestOutcome = Literal["answered", "tool_error", "refused", "error", "cancelled"]
 """How a request ended: with a result; with one that has isError, denials among them; told to come back; with a JSON-RPC error."""
 
-Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+SendProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
-class Call(msgspec.Struct, frozen=True):
+class ToolCall(msgspec.Struct, frozen=True):
     """One call of a tool: `arguments` is the raw JSON object; `progress` is there only when the client asked for it; `caller` is
     with whom others take turns; `address` is the client's, empty where it has none."""
 
     arguments: msgspec.Raw
     agent: Agent
-    progress: Progress | None = None
+    progress: SendProgress | None = None
     caller: Hashable = None
     address: str = ""
     place: "Place | None" = None
@@ -74,13 +74,13 @@ class Tool(msgspec.Struct, frozen=True):
     description: str
     input_schema: dict[str, Any]
     annotations: dict[str, Any]
-    call: Callable[[Call], Awaitable[ToolResult]]
+    call: Callable[[ToolCall], Awaitable[ToolResult]]
 
 
 class DispatchStatistics(msgspec.Struct, frozen=True):
     calls: AdmissionStatistics
     failed: int  # calls that a bug ended with -32603, since start
-    requests: Mapping[tuple[str, Outcome], int]  # since start, by method and outcome; all of them are there from the start
+    requests: Mapping[tuple[str, RequestOutcome], int]  # since start, by method and outcome; all of them are there from the start
 
 
 @final
@@ -107,9 +107,11 @@ class Dispatch:
         self._admission: Final = Admission(limits or CallLimits())
         self._clients: set[tuple[str | None, str | None, str]] = set()
         self._failed = 0
-        self._requests: Final[dict[tuple[str, Outcome], int]] = dict.fromkeys(product(METHODS, get_args(Outcome)), 0)
+        self._requests: Final[dict[tuple[str, RequestOutcome], int]] = dict.fromkeys(
+            product(METHODS, get_args(RequestOutcome)), 0
+        )
 
-    def count(self, method: str, outcome: Outcome) -> None:
+    def count(self, method: str, outcome: RequestOutcome) -> None:
         """Notes how a request ended. Tool calls that come as far as `call` are noted there."""
         self._requests[method if method in METHODS else "other", outcome] += 1
 
@@ -126,11 +128,11 @@ class Dispatch:
         return DispatchStatistics(self._admission.statistics(), self._failed, self._requests)
 
     async def call(
-        self, id_: Id, params: CallParams, agent: Agent, caller: Hashable, progress: Progress | None, address: str = ""
+        self, id_: Id, params: CallParams, agent: Agent, caller: Hashable, progress: SendProgress | None, address: str = ""
     ) -> ToolResult | ProtocolError:
         """One tool call under the limits. `caller` is whose queue it waits in, `address` where its client is. Cancelled: the tool
         is, and no slot is kept."""
-        outcome: Outcome = "error"
+        outcome: RequestOutcome = "error"
         try:
             self._refresh()
             tool = self._by_name.get(params.name)
@@ -144,7 +146,7 @@ class Dispatch:
                 return _refused(refusal)
             place = Place(self._admission, caller)
             try:
-                result = await tool.call(Call(params.arguments, agent, progress, caller, address, place))
+                result = await tool.call(ToolCall(params.arguments, agent, progress, caller, address, place))
             except Exception as bug:  # one boundary: a bug in one tool must not end the other callers' connections
                 self._failed += 1
                 log.error(log.UNEXPECTED_FAILURE, tool=tool.name, error_class=type(bug).__name__, at=_where(bug))
@@ -195,7 +197,7 @@ def _described(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _refused(refusal: Refusal) -> ToolResult:
+def _refused(refusal: CallRefusal) -> ToolResult:
     """A tool error rather than a JSON-RPC one: the agent reads it, and no client takes it for a broken server."""
     reasons = {
         "too_many_calls": "too many calls are in flight; nothing ran; wait before you try again",

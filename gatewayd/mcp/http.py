@@ -10,14 +10,14 @@ from typing import Final, final
 import msgspec
 import trio
 
-from gatewayd.fairness.body_budget import BodyBudget, Held
+from gatewayd.fairness.body_budget import BodyBudget, BodyShare
 from gatewayd.http.exchange import Disconnected, Exchange
 from gatewayd.mcp import header_rules as headers
 from gatewayd.mcp import messages
 from gatewayd.mcp.dispatch import RETRY_AFTER_S, Dispatch, DispatchStatistics
 from gatewayd.mcp.eras import handshake, stateless
 from gatewayd.mcp.eras.sessions import Session, Sessions, SessionStatistics
-from gatewayd.mcp.http_reply import RETRY_AFTER, Reply
+from gatewayd.mcp.http_reply import RETRY_AFTER, HttpReply
 from gatewayd.mcp.messages import (
     HEADER_MISMATCH,
     SESSION_MISSING,
@@ -65,7 +65,7 @@ class McpHttp:
         asked = head.facts
         if not isinstance(asked, RequestHead):
             asked = head.facts = asked_by(head, self._callers)
-        reply = Reply(exchange)
+        reply = HttpReply(exchange)
         if asked.refuse is not None:
             await asked.refuse(reply)
         elif head.method == "POST":
@@ -75,14 +75,14 @@ class McpHttp:
         else:
             await self._delete(asked, reply)
 
-    async def _post(self, exchange: Exchange, asked: RequestHead, reply: Reply) -> None:
-        held = Held(self._bodies)
+    async def _post(self, exchange: Exchange, asked: RequestHead, reply: HttpReply) -> None:
+        held = BodyShare(self._bodies)
         try:
             await self._message(exchange, asked, reply, held)
         finally:
             held.give_back()  # here, where nothing refers to the body any more
 
-    async def _message(self, exchange: Exchange, asked: RequestHead, reply: Reply, held: Held) -> None:
+    async def _message(self, exchange: Exchange, asked: RequestHead, reply: HttpReply, held: BodyShare) -> None:
         body = await reply.body(held)
         if body is None:
             return
@@ -102,7 +102,7 @@ class McpHttp:
     # -- stateless era
 
     async def _stateless(
-        self, message: Request | Notification | messages.Response, exchange: Exchange, asked: RequestHead, reply: Reply
+        self, message: Request | Notification | messages.Response, exchange: Exchange, asked: RequestHead, reply: HttpReply
     ) -> None:
         if not isinstance(message, Request):
             await reply.empty(202)  # and dropped: an id chosen by a client must not cancel another's call
@@ -129,7 +129,7 @@ class McpHttp:
         # All that tells agents without sessions apart. None of it is proof, and behind a proxy the address is its own.
         name = None if isinstance(meta.client_info, msgspec.UnsetType) else meta.client_info.name
         caller = ("stateless", exchange.client, token_id, name)
-        answered: stateless.Reply | None = None
+        answered: stateless.StatelessAnswer | None = None
         # Cancels the work, not the reply: a write that is cut off poisons its connection.
         call = trio.CancelScope()
         exchange.watch(call)
@@ -152,7 +152,7 @@ class McpHttp:
 
     # -- handshake era
 
-    async def _handshake(self, message: Request | Notification | messages.Response, asked: RequestHead, reply: Reply) -> None:
+    async def _handshake(self, message: Request | Notification | messages.Response, asked: RequestHead, reply: HttpReply) -> None:
         now_s = trio.current_time()
         id_ = message.id if isinstance(message, Request) else None
         session_id = asked.session_id
@@ -177,7 +177,7 @@ class McpHttp:
                 handshake.notified(session, message)
             await reply.empty(202)
 
-    async def _initialize(self, request: Request, session: Session | None, asked: RequestHead, reply: Reply) -> None:
+    async def _initialize(self, request: Request, session: Session | None, asked: RequestHead, reply: HttpReply) -> None:
         if session is not None:  # who calls was settled by the first one (trap 22)
             body = handshake.welcome(self._dispatch, request.id, session.version)
             await reply.answer(body, 200, (b"mcp-session-id", session.id.encode()))
@@ -196,13 +196,13 @@ class McpHttp:
             return
         await reply.answer(body, 200, (b"mcp-session-id", session.id.encode()))
 
-    async def _refuse_session(self, why: str, request: Request, reply: Reply) -> None:
+    async def _refuse_session(self, why: str, request: Request, reply: HttpReply) -> None:
         self._dispatch.count(request.method, "refused")
         data = {"retryAfterSeconds": RETRY_AFTER_S}
         error = ProtocolError(TOO_BUSY, f"{why}; try again later", request.id, data)
         await reply.refuse(503, error, RETRY_AFTER)
 
-    async def _named_session(self, asked: RequestHead, reply: Reply) -> Session | None:
+    async def _named_session(self, asked: RequestHead, reply: HttpReply) -> Session | None:
         if asked.session_id is None:
             await reply.refuse(400, ProtocolError(SESSION_MISSING, "no `Mcp-Session-Id`"))
             return None
@@ -211,13 +211,13 @@ class McpHttp:
             await reply.refuse(404, ProtocolError(SESSION_UNKNOWN, "unknown or ended session; send `initialize` again"))
         return session
 
-    async def _delete(self, asked: RequestHead, reply: Reply) -> None:
+    async def _delete(self, asked: RequestHead, reply: HttpReply) -> None:
         session = await self._named_session(asked, reply)
         if session is not None:
             self._sessions.end(session)
             await reply.empty(200)
 
-    async def _get(self, exchange: Exchange, asked: RequestHead, reply: Reply) -> None:
+    async def _get(self, exchange: Exchange, asked: RequestHead, reply: HttpReply) -> None:
         """An event stream that carries keep-alive comments only: the server has nothing to say unasked. 405 would do for the
         protocol, but clients of 2025 open this right after `initialize`, and some log a refusal as a failure."""
         session = await self._named_session(asked, reply)
@@ -243,7 +243,7 @@ class McpHttp:
                 self._sessions.touch(session, trio.current_time())
 
 
-async def _keep_alive(exchange: Exchange, reply: Reply) -> None:
+async def _keep_alive(exchange: Exchange, reply: HttpReply) -> None:
     """Returns when the client is gone."""
     while True:
         with trio.move_on_after(KEEP_ALIVE_S):

@@ -6,7 +6,7 @@ A reply is JSON until a message has to go ahead of it; then it becomes an event 
 import contextlib
 from typing import Final, final
 
-from gatewayd.fairness.body_budget import Held
+from gatewayd.fairness.body_budget import BodyShare
 from gatewayd.http.exchange import BodyTooLarge, BodyTooSlow, BodyUnwelcome, Disconnected, Exchange, Header
 from gatewayd.mcp import messages
 from gatewayd.mcp.dispatch import RETRY_AFTER_S
@@ -28,7 +28,7 @@ _STREAM: Final[list[Header]] = [
 
 
 @final
-class Reply:
+class HttpReply:
     """Exactly one of `answer`, `refuse`, `empty` or `open_stream` … `close_stream` is called."""
 
     __slots__ = ("_exchange", "_streaming")
@@ -41,7 +41,7 @@ class Reply:
     def client(self) -> str:
         return self._exchange.client
 
-    async def body(self, held: Held) -> bytes | None:
+    async def body(self, held: BodyShare) -> bytes | None:
         """The request's whole body, or None when it was refused (413, 408, 503) or the client left; the reply is sent then."""
         try:
             body = await self._exchange.body(MESSAGE_BYTES, BODY_S, held.grows)

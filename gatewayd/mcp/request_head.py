@@ -11,14 +11,14 @@ import msgspec
 
 from gatewayd.http.exchange import Head
 from gatewayd.mcp import header_rules as headers
-from gatewayd.mcp.http_reply import Reply
+from gatewayd.mcp.http_reply import HttpReply
 from gatewayd.mcp.messages import HANDSHAKE_VERSIONS, INVALID_REQUEST, NOT_ACCEPTABLE, ProtocolError
 
 _JSON: Final = b"application/json"
 _EVENTS: Final = b"text/event-stream"
 _HANDSHAKE_VERSIONS: Final = frozenset(version.encode() for version in HANDSHAKE_VERSIONS)
 
-Refuse = Callable[[Reply], Awaitable[None]]
+Refuse = Callable[[HttpReply], Awaitable[None]]
 
 
 class RequestHead(msgspec.Struct, frozen=True, gc=False):

@@ -3,7 +3,7 @@ for a reviewer is no call of an agent's."""
 
 from gatewayd.corridor.gateway import Completed, Observer
 from gatewayd.notify.telemetry import Telemetry
-from gatewayd.notify.usage import Call
+from gatewayd.notify.usage import CountedCall
 from gatewayd.notify.webhook import DenyWebhook
 
 
@@ -20,7 +20,7 @@ def to_telemetry(telemetry: Telemetry) -> Observer:
         if completed.decision not in ("ALLOW", "DENY") or completed.tool == "preview":
             return
         telemetry.called(
-            Call(
+            CountedCall(
                 tool=completed.tool,
                 decision=completed.decision,
                 rule=completed.denied.policy_rule if completed.denied else None,

@@ -15,8 +15,9 @@ import trio
 from gatewayd import log
 from gatewayd.audit.ids import is_ulid, new_ulid
 from gatewayd.audit.rows import json_of
+from gatewayd.config.settings import McpTransport
 from gatewayd.notify.post import Poster, PostFailed
-from gatewayd.notify.usage import Call, Counts, Report, Transport
+from gatewayd.notify.usage import CountedCall, Counts, Report
 
 _QUEUE: Final = 256
 _SENT: Final = (
@@ -32,7 +33,7 @@ class Telemetry:
         audit_path: str,
         endpoint: str | None,
         heartbeat_ms: int,
-        transport: Transport,
+        transport: McpTransport,
         version: str,
         *,
         debug: bool = False,
@@ -40,16 +41,16 @@ class Telemetry:
         self._id_path = Path(audit_path).parent / "install-id"
         self._endpoint = endpoint
         self._heartbeat_s = heartbeat_ms / 1000
-        self._transport: Transport = transport
+        self._transport: McpTransport = transport
         self._version = version
         self._debug = debug
         self._began = trio.current_time()
         self._counts = Counts()
         # Full: the call is not counted, which is counted.
-        self._send, self._receive = trio.open_memory_channel[Call](_QUEUE)
+        self._send, self._receive = trio.open_memory_channel[CountedCall](_QUEUE)
         self.dropped = 0
 
-    def called(self, call: Call) -> None:
+    def called(self, call: CountedCall) -> None:
         """Counts one call. Never waits and never fails."""
         try:
             self._send.send_nowait(call)

@@ -7,11 +7,11 @@ from typing import Final, Literal, TypeVar, get_args
 
 import msgspec
 
+from gatewayd.config.settings import McpTransport
 from gatewayd.policy.decide.outcomes import PolicyRule
 
-Transport = Literal["http", "stdio"]
-Tool = Literal["query", "list_tables", "describe_table"]
-Verdict = Literal["ALLOW", "DENY", "HELD", "UNAUDITED"]
+CountedTool = Literal["query", "list_tables", "describe_table"]
+CallDecision = Literal["ALLOW", "DENY", "HELD", "UNAUDITED"]
 
 StatementWord = Literal[
     "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "SHOW", "CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT",
@@ -29,11 +29,11 @@ SQLSTATE_CLASSES: Final = (
 _LATENCY_MS: Final = (1, 2, 3, 5, 8, 13, 20, 30, 50, 80, 130, 200, 300, 500, 800, 1300, 2000, 3000, 5000, 10000, 30000, 60000)
 
 
-class Call(msgspec.Struct, frozen=True, gc=False):
+class CountedCall(msgspec.Struct, frozen=True, gc=False):
     """One finished call. `statement_type` and `error_class` may be any text: only listed words of them are counted."""
 
-    tool: Tool
-    decision: Verdict
+    tool: CountedTool
+    decision: CallDecision
     rule: PolicyRule | None
     statement_type: str | None
     error_class: str | None
@@ -51,8 +51,8 @@ class Latency(msgspec.Struct, frozen=True):
 class Usage(msgspec.Struct, frozen=True):
     """Counts since the report before."""
 
-    tools: dict[Tool, int]
-    decisions: dict[Verdict, int]
+    tools: dict[CountedTool, int]
+    decisions: dict[CallDecision, int]
     rules: dict[PolicyRule, int]
     statement_types: dict[StatementWord, int]
     sqlstate_classes: dict[str, int]
@@ -66,7 +66,7 @@ class Report(msgspec.Struct, frozen=True):
     python: str
     os: str
     arch: str
-    transport: Transport
+    transport: McpTransport
     uptime_s: int
     usage: Usage
     uncounted: int  # calls that came faster than they were counted
@@ -79,14 +79,14 @@ class Counts:
         self._clear()
 
     def _clear(self) -> None:
-        self._tools: dict[Tool, int] = {}
-        self._decisions: dict[Verdict, int] = {}
+        self._tools: dict[CountedTool, int] = {}
+        self._decisions: dict[CallDecision, int] = {}
         self._rules: dict[PolicyRule, int] = {}
         self._statement_types: dict[StatementWord, int] = {}
         self._sqlstate_classes: dict[str, int] = {}
         self._latencies = [0] * (len(_LATENCY_MS) + 1)
 
-    def add(self, call: Call) -> None:
+    def add(self, call: CountedCall) -> None:
         _count(self._tools, call.tool)
         _count(self._decisions, call.decision)
         if call.rule is not None:

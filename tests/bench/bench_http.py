@@ -17,7 +17,7 @@ from time import process_time_ns
 import trio
 
 from gatewayd.http.server import HttpServer
-from gatewayd.mcp.dispatch import Call, Dispatch, Tool, ToolResult
+from gatewayd.mcp.dispatch import Dispatch, Tool, ToolCall, ToolResult
 from gatewayd.mcp.header_rules import Callers, default_hosts
 from gatewayd.mcp.http import McpHttp
 from gatewayd.operators.app import AGENTS_REQUESTS, create_app
@@ -37,7 +37,7 @@ ERAS = {
 }
 
 
-async def answered(_call: Call) -> ToolResult:
+async def answered(_call: ToolCall) -> ToolResult:
     return ANSWER
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import trio
 
-from gatewayd.mcp.dispatch import Call, Dispatch, Tool, ToolResult
+from gatewayd.mcp.dispatch import Dispatch, Tool, ToolCall, ToolResult
 from gatewayd.mcp.stdio import serve_stdio
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
@@ -45,24 +45,24 @@ def blocks(*content: dict[str, Any]) -> ToolResult:
     return ToolResult("", content=list(content))
 
 
-async def simple_text(_call: Call) -> ToolResult:
+async def simple_text(_call: ToolCall) -> ToolResult:
     return ToolResult("This is a simple text response for testing.")
 
 
-async def image(_call: Call) -> ToolResult:
+async def image(_call: ToolCall) -> ToolResult:
     return blocks({"type": "image", "data": PIXEL, "mimeType": "image/png"})
 
 
-async def audio(_call: Call) -> ToolResult:
+async def audio(_call: ToolCall) -> ToolResult:
     return blocks({"type": "audio", "data": SILENCE, "mimeType": "audio/wav"})
 
 
-async def embedded_resource(_call: Call) -> ToolResult:
+async def embedded_resource(_call: ToolCall) -> ToolResult:
     resource = {"uri": "test://embedded-resource", "mimeType": "text/plain", "text": "This is an embedded resource content."}
     return blocks({"type": "resource", "resource": resource})
 
 
-async def multiple_content_types(_call: Call) -> ToolResult:
+async def multiple_content_types(_call: ToolCall) -> ToolResult:
     resource = {"uri": "test://mixed-content-resource", "mimeType": "application/json", "text": '{"test":"data","value":123}'}
     return blocks(
         {"type": "text", "text": "Multiple content types test:"},
@@ -71,11 +71,11 @@ async def multiple_content_types(_call: Call) -> ToolResult:
     )
 
 
-async def error_handling(_call: Call) -> ToolResult:
+async def error_handling(_call: ToolCall) -> ToolResult:
     return ToolResult("This tool intentionally returns an error for testing", is_error=True)
 
 
-async def with_progress(call: Call) -> ToolResult:
+async def with_progress(call: ToolCall) -> ToolResult:
     for step in (0, 50, 100):
         if call.progress is not None:
             await call.progress(step, 100, f"Completed step {step} of 100")

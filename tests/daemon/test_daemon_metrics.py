@@ -12,7 +12,7 @@ import trio
 
 from gatewayd.corridor.gateway import ToolName
 from gatewayd.corridor.hold import HeldOutcome
-from gatewayd.mcp.dispatch import METHODS, Outcome
+from gatewayd.mcp.dispatch import METHODS, RequestOutcome
 from gatewayd.notify.usage import SQLSTATE_CLASSES, sqlstate_class
 from gatewayd.operators.metrics import DELIVERIES, OUTCOMES, PHASES
 from gatewayd.policy.decide.outcomes import PolicyRule
@@ -50,7 +50,7 @@ LABELS = {
     "decision": {"ALLOW", "DENY"},
     "rule": {"", *get_args(PolicyRule)},
     "tool": set(get_args(ToolName)),
-    "outcome": {*OUTCOMES, *DELIVERIES, *get_args(Outcome), *get_args(HeldOutcome)},
+    "outcome": {*OUTCOMES, *DELIVERIES, *get_args(RequestOutcome), *get_args(HeldOutcome)},
     "method": set(METHODS),
     "phase": set(PHASES),
     "state": {"in_use", "idle", "max"},
@@ -175,7 +175,7 @@ def test_the_series_that_dashboards_know_are_there_before_the_first_call(postgre
         for state, value in (("in_use", None), ("idle", None), ("max", 10)):
             found = metrics["gatewayd_pool_connections", (only, ("state", state))]
             assert value in (None, found)
-        for method, ended in product(METHODS, get_args(Outcome)):
+        for method, ended in product(METHODS, get_args(RequestOutcome)):
             assert metrics["gatewayd_mcp_requests_total", (("method", method), ("outcome", ended))] == 0
         assert metrics["gatewayd_http_requests_turned_away_total", ()] == 0
         for outcome in DELIVERIES:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from gatewayd.cli.policyfile import Entry
+from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.config.settings import SettingsErrors, load_settings
 from gatewayd.config.variables import NAMES
 from gatewayd.corridor.gateway import Masking
@@ -68,7 +68,7 @@ def test_what_the_core_holds_shows_no_secret(tmp_path: Path) -> None:
         named.databases[0],
         refused.value,
         refused.value.problems,
-        Entry("x", Policy(), ADDRESS),
+        DatabaseEntry("x", Policy(), ADDRESS),
         Poster(secret_variables()["GATEWAY_DENY_WEBHOOK"], "1"),
         Rewritten(cast(Any, None), (SECRETS["GATEWAY_MASK_SALT"].encode(),), ()),
     ]

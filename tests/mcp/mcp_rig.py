@@ -14,7 +14,7 @@ from gatewayd.config.bounds import HttpBounds
 from gatewayd.fairness.admission import CallLimits
 from gatewayd.http.exchange import Head, Header
 from gatewayd.http.server import HttpServer
-from gatewayd.mcp.dispatch import Call, Dispatch, Tool, ToolResult
+from gatewayd.mcp.dispatch import Dispatch, Tool, ToolCall, ToolResult
 from gatewayd.mcp.eras.sessions import Sessions
 from gatewayd.mcp.header_rules import Callers, default_hosts
 from gatewayd.mcp.http import McpHttp
@@ -60,12 +60,12 @@ class Rig:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/mcp"
 
-    async def echo(self, call: Call) -> ToolResult:
+    async def echo(self, call: ToolCall) -> ToolResult:
         self.agents.append(call.agent)
         self.arguments.append(bytes(call.arguments))
         return ToolResult(bytes(call.arguments).decode())
 
-    async def hang(self, call: Call) -> ToolResult:
+    async def hang(self, call: ToolCall) -> ToolResult:
         self.started += 1
         self._tell()
         try:
@@ -75,7 +75,7 @@ class Rig:
             self._tell()
         raise AssertionError("sleep_forever returned")
 
-    async def wait(self, call: Call) -> ToolResult:
+    async def wait(self, call: ToolCall) -> ToolResult:
         self.started += 1
         self._tell()
         await self.release.wait()
@@ -83,10 +83,10 @@ class Rig:
         self._tell()
         return ToolResult("released")
 
-    async def boom(self, call: Call) -> ToolResult:
+    async def boom(self, call: ToolCall) -> ToolResult:
         raise KeyError("hunter2")
 
-    async def steps(self, call: Call) -> ToolResult:
+    async def steps(self, call: ToolCall) -> ToolResult:
         for step in range(3):
             if call.progress is not None:
                 await call.progress(step, 3, None)

@@ -8,22 +8,22 @@ import sys
 import msgspec
 import trio
 
-from gatewayd.mcp.dispatch import Call, Dispatch, Tool, ToolResult
+from gatewayd.mcp.dispatch import Dispatch, Tool, ToolCall, ToolResult
 from gatewayd.mcp.stdio import serve_stdio
 
 
-async def echo(call: Call) -> ToolResult:
+async def echo(call: ToolCall) -> ToolResult:
     return ToolResult(bytes(call.arguments).decode())
 
 
-async def noisy(_call: Call) -> ToolResult:
+async def noisy(_call: ToolCall) -> ToolResult:
     print("printed by a library", flush=True)
     os.write(1, b"written to descriptor 1\n")
     subprocess.run([sys.executable, "-c", "print('printed by a child', input.__name__)"], check=True)
     return ToolResult(sys.stdin.read())
 
 
-async def hang(_call: Call) -> ToolResult:
+async def hang(_call: ToolCall) -> ToolResult:
     sys.stderr.write("hanging\n")
     sys.stderr.flush()
     try:
@@ -34,11 +34,11 @@ async def hang(_call: Call) -> ToolResult:
     raise AssertionError
 
 
-async def large(_call: Call) -> ToolResult:
+async def large(_call: ToolCall) -> ToolResult:
     return ToolResult("x" * 1_000_000)
 
 
-async def loaded(_call: Call) -> ToolResult:
+async def loaded(_call: ToolCall) -> ToolResult:
     return ToolResult(msgspec.json.encode(sorted(sys.modules)).decode())
 
 

@@ -6,14 +6,14 @@ from typing import get_args
 import trio
 
 from gatewayd.fairness.admission import CallLimits
-from gatewayd.mcp.dispatch import METHODS, Outcome
+from gatewayd.mcp.dispatch import METHODS, RequestOutcome
 from tests.mcp.mcp_rig import META, PATIENCE_S, Client, Rig, client_of, serving
 
 
 def counted(rig: Rig) -> dict[tuple[str, str], int]:
     """What is not 0."""
     requests = rig.dispatch.statistics().requests
-    assert set(requests) == set(product(METHODS, get_args(Outcome)))  # whatever was asked
+    assert set(requests) == set(product(METHODS, get_args(RequestOutcome)))  # whatever was asked
     return {key: count for key, count in requests.items() if count}
 
 

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from gatewayd.audit.events import Agent
-from gatewayd.mcp.dispatch import Call, Dispatch, Tool, ToolResult, agent_of
+from gatewayd.mcp.dispatch import Dispatch, Tool, ToolCall, ToolResult, agent_of
 from gatewayd.mcp.messages import CallParams, ClientInfo, ProtocolError
 from tests.mcp.mcp_rig import tool
 
 
-async def answer(call: Call) -> ToolResult:
+async def answer(call: ToolCall) -> ToolResult:
     return ToolResult(f"{call.agent.name} {call.progress}")
 
 

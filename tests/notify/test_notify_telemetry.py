@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from gatewayd import log
 from gatewayd.audit.ids import is_ulid
 from gatewayd.notify.telemetry import Telemetry
-from gatewayd.notify.usage import Call, Counts, Latency, Report
+from gatewayd.notify.usage import CountedCall, Counts, Latency, Report
 from tests.notify.receiver import receiving, status
 
 CANARY = "CANARY_7f3a"
-CALL = Call("query", "ALLOW", None, "SELECT", None, 0.0021)
+CALL = CountedCall("query", "ALLOW", None, "SELECT", None, 0.0021)
 
 
 def telemetry(folder: Path, endpoint: str | None, heartbeat_ms: int = 86_400_000, *, debug: bool = False) -> Telemetry:
@@ -126,9 +126,9 @@ async def test_calls_that_come_faster_than_they_are_counted_are_dropped_and_coun
 @given(st.text(max_size=20), st.text(max_size=20), st.floats(0, 1e6))
 def test_no_text_from_outside_gets_into_a_report(statement_type: str, error_class: str, overhead_s: float) -> None:
     counts = Counts()
-    counts.add(Call("query", "DENY", "table_access", CANARY + statement_type, "CA" + CANARY + error_class, overhead_s))
-    counts.add(Call("query", "DENY", "parse_error", statement_type + CANARY, CANARY, overhead_s))
-    counts.add(Call("query", "ALLOW", None, "CREATE " + CANARY, "23" + CANARY, overhead_s))
+    counts.add(CountedCall("query", "DENY", "table_access", CANARY + statement_type, "CA" + CANARY + error_class, overhead_s))
+    counts.add(CountedCall("query", "DENY", "parse_error", statement_type + CANARY, CANARY, overhead_s))
+    counts.add(CountedCall("query", "ALLOW", None, "CREATE " + CANARY, "23" + CANARY, overhead_s))
     text = msgspec.json.encode(counts.taken()).decode()
     assert "CANARY" not in text
     assert "7f3a" not in text
@@ -137,10 +137,10 @@ def test_no_text_from_outside_gets_into_a_report(statement_type: str, error_clas
 def test_counts_and_latencies() -> None:
     counts = Counts()
     for overhead_ms in range(1, 101):
-        counts.add(Call("query", "ALLOW", None, "CREATE TABLE AS", None, overhead_ms / 1000))
-    counts.add(Call("list_tables", "DENY", "table_access", "SELECT", None, 0))
-    counts.add(Call("describe_table", "ALLOW", None, "SELECT", "42P01", 0))
-    counts.add(Call("query", "ALLOW", None, "SELECT", "column_masking", 1e9))
+        counts.add(CountedCall("query", "ALLOW", None, "CREATE TABLE AS", None, overhead_ms / 1000))
+    counts.add(CountedCall("list_tables", "DENY", "table_access", "SELECT", None, 0))
+    counts.add(CountedCall("describe_table", "ALLOW", None, "SELECT", "42P01", 0))
+    counts.add(CountedCall("query", "ALLOW", None, "SELECT", "column_masking", 1e9))
     usage = counts.taken()
     assert usage.tools == {"query": 101, "list_tables": 1, "describe_table": 1}
     assert usage.decisions == {"ALLOW": 102, "DENY": 1}

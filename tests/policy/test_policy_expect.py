@@ -5,7 +5,7 @@ import pytest
 from gatewayd.policy.decide.by_names import decide_by_names
 from gatewayd.policy.file.model import Approvals, Policy, TableAccess
 from gatewayd.policy.file.problem import PolicyErrors
-from gatewayd.policy.tools.expect import Case, Verdict, load_cases, verdict_of
+from gatewayd.policy.tools.expect import Case, CaseVerdict, load_cases, verdict_of
 from gatewayd.sql.facts.analyze import analyze
 
 
@@ -56,6 +56,6 @@ def test_what_is_wrong_is_told(text: bytes, told: str) -> None:
 )
 def test_meeting(sql: str, meets: list[str], fails: list[str]) -> None:
     policy = Policy(table_access=TableAccess("read_write"), approvals=Approvals(writes=True))
-    verdict: Verdict = verdict_of(decide_by_names(analyze(sql), policy))
+    verdict: CaseVerdict = verdict_of(decide_by_names(analyze(sql), policy))
     assert all(verdict.meets(each) for each in meets)
     assert not any(verdict.meets(each) for each in fails)

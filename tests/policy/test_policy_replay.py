@@ -5,12 +5,12 @@ from typing import Literal
 import pytest
 
 from gatewayd.policy.tools import replay
-from gatewayd.policy.tools.expect import Verdict
+from gatewayd.policy.tools.expect import CaseVerdict
 from gatewayd.policy.tools.replay import Recorded, Replay, change_of
 
-ALLOW = Verdict("allow", "default:read", "", ("public.t",))
-DENY = Verdict("deny", "table_access", "table t has level deny", ("public.t",))
-HELD = Verdict("held", "default:read_write", "waits", ("public.t",))
+ALLOW = CaseVerdict("allow", "default:read", "", ("public.t",))
+DENY = CaseVerdict("deny", "table_access", "table t has level deny", ("public.t",))
+HELD = CaseVerdict("held", "default:read_write", "waits", ("public.t",))
 
 
 def recorded(decision: Literal["ALLOW", "DENY"], rule: str | None = None, **more: str) -> Recorded:
@@ -33,7 +33,7 @@ def recorded(decision: Literal["ALLOW", "DENY"], rule: str | None = None, **more
         (recorded("DENY", "approval_denied"), DENY, "now denied"),
     ],
 )
-def test_changes(was: Recorded, verdict: Verdict, change: str | None) -> None:
+def test_changes(was: Recorded, verdict: CaseVerdict, change: str | None) -> None:
     assert change_of(was, verdict) == change
 
 

@@ -11,16 +11,16 @@ from gatewayd.cli import options
 from gatewayd.cli.audit import filters
 from gatewayd.cli.audit.lines import moment, one_line
 from gatewayd.cli.audit.search import AuditFile, Filter, cursor_of, open_audit_file
-from gatewayd.cli.output import Column, Output, remark
+from gatewayd.cli.output import Output, TableColumn, remark
 
 _COLUMNS = (
-    Column("when", "when"),
-    Column("database", "database"),
-    Column("agent", "agent_name"),
-    Column("rule", "policy_rule"),
-    Column("statement", "statement", wide=True),
-    Column("reason", "reason", wide=True),
-    Column("event", "id"),
+    TableColumn("when", "when"),
+    TableColumn("database", "database"),
+    TableColumn("agent", "agent_name"),
+    TableColumn("rule", "policy_rule"),
+    TableColumn("statement", "statement", wide=True),
+    TableColumn("reason", "reason", wide=True),
+    TableColumn("event", "id"),
 )
 
 

@@ -9,7 +9,7 @@ import click
 from gatewayd.cli import options
 from gatewayd.cli.audit import filters
 from gatewayd.cli.audit.search import cursor_of, open_audit_file
-from gatewayd.cli.output import Column, Output, remark
+from gatewayd.cli.output import Output, TableColumn, remark
 
 _TOTALS: Final = """
 SELECT database, coalesce(agent_name, '-'),
@@ -61,7 +61,7 @@ def command(since: str, file: str | None, as_json: bool) -> None:
     with audit.watched():
         calls = [dict(zip((key for _, key in _KEYS), row, strict=True)) for row in audit.query(_TOTALS, cursor)]
         tallies = [(name, audit.query(_WORDS.format(event=event, word=word), cursor)) for name, event, word in _TALLIES]
-    columns = [Column(title, key, "left" if key in ("database", "agent_name") else "right") for title, key in _KEYS]
+    columns = [TableColumn(title, key, "left" if key in ("database", "agent_name") else "right") for title, key in _KEYS]
     output.records(columns, [{"kind": "calls", **each} for each in calls])
     for name, counted in tallies:
         _tally(output, name, counted)
@@ -70,7 +70,7 @@ def command(since: str, file: str | None, as_json: bool) -> None:
 
 def _tally(output: Output, name: str, counted: Sequence[tuple[object, ...]]) -> None:
     found = [{"kind": name, "database": database, name: word, "count": count} for database, word, count in counted]
-    columns = (Column("database", "database"), Column(name, name), Column("count", "count", "right"))
+    columns = (TableColumn("database", "database"), TableColumn(name, name), TableColumn("count", "count", "right"))
     if found and output.is_table:
         output.line(("", ""))
     output.records(columns, found)

@@ -15,7 +15,7 @@ from gatewayd.cli.output import Output, remark
 from gatewayd.config.exit_codes import FAILURE
 
 if TYPE_CHECKING:
-    from gatewayd.cli.doctor.check import Check
+    from gatewayd.cli.doctor.finding import Check
 
 
 @click.command()
@@ -29,7 +29,7 @@ def command(as_json: bool) -> None:
     """
     import trio
 
-    from gatewayd.cli.doctor.check import show
+    from gatewayd.cli.doctor.finding import show
 
     log.set_level("error")  # what the parts of the daemon say about themselves is not for this reader
     output = Output(as_json=as_json)
@@ -47,7 +47,7 @@ def command(as_json: bool) -> None:
 
 async def _look(report: "Callable[[Check], None]") -> None:
     from gatewayd.cli.doctor import configuration, database, service
-    from gatewayd.cli.doctor.check import fail
+    from gatewayd.cli.doctor.finding import fail
     from gatewayd.cli.progress import waiting
     from gatewayd.cli.query import own_url
     from gatewayd.config.settings import SettingsErrors, load_settings

@@ -8,8 +8,8 @@ import trio
 from gatewayd.audit.events import Agent
 from gatewayd.audit.writer import AuditFileUnusable, open_audit
 from gatewayd.cli.audit.search import AuditFile, Filter
-from gatewayd.cli.doctor.check import Check, fail, ok
-from gatewayd.cli.policyfile import Entry
+from gatewayd.cli.doctor.finding import Check, fail, ok
+from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.corridor.answer import Answered, Broken, OnHold, Refused, Unaudited
 from gatewayd.corridor.databases import Databases
 from gatewayd.corridor.gateway import Gateway
@@ -21,7 +21,7 @@ _EVENTS: Final = ["ATTEMPTED", "DECIDED", "EXECUTED"]
 _REMEDY: Final = "nothing else points to the reason: start gatewayd with GATEWAY_LOG_LEVEL=debug and look at its log"
 
 
-async def canary(entry: Entry) -> Check:
+async def canary(entry: DatabaseEntry) -> Check:
     """What came of it."""
     assert entry.url is not None
     with tempfile.TemporaryDirectory(prefix="gatewayd-doctor-") as folder:

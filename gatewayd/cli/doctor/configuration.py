@@ -8,8 +8,8 @@ from typing import Final
 
 from gatewayd.audit.events import DEFAULT_DATABASE
 from gatewayd.cli.check import unwritable
-from gatewayd.cli.doctor.check import Check, fail, ok, warn
-from gatewayd.cli.policyfile import Entry
+from gatewayd.cli.doctor.finding import Check, fail, ok, warn
+from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.config.environment import UNIX_HOST, is_loopback
 from gatewayd.config.settings import Settings
 from gatewayd.policy.tools.lint import lint
@@ -19,14 +19,14 @@ _FREE_NONE: Final = 64 * 1024**2
 _TOKEN_CHARACTERS: Final = 24
 
 
-def configured(settings: Settings) -> tuple[Entry, ...]:
+def configured(settings: Settings) -> tuple[DatabaseEntry, ...]:
     """The databases that this configuration serves."""
     policies = settings.policies
     if policies.databases is not None:
-        return tuple(Entry(named.name, named.policy, named.url) for named in policies.databases)
+        return tuple(DatabaseEntry(named.name, named.policy, named.url) for named in policies.databases)
     assert policies.single is not None
     assert settings.database_url is not None, "load_settings asks for one"
-    return (Entry(DEFAULT_DATABASE, policies.single, settings.database_url.reveal()),)
+    return (DatabaseEntry(DEFAULT_DATABASE, policies.single, settings.database_url.reveal()),)
 
 
 def checks(settings: Settings) -> Iterator[Check]:

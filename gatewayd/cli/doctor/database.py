@@ -13,9 +13,9 @@ import trio
 
 from gatewayd.catalog import Catalog
 from gatewayd.cli.doctor.canary import canary
-from gatewayd.cli.doctor.check import Check, fail, ok, warn
+from gatewayd.cli.doctor.finding import Check, fail, ok, warn
 from gatewayd.cli.doctor.server_log import server_log
-from gatewayd.cli.policyfile import Entry
+from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.config.environment import is_loopback
 from gatewayd.masking.rules.mask_rules import problems
 from gatewayd.policy.decide.access import resolve
@@ -59,7 +59,7 @@ _FLAGS: Final = {
 _ROLE_REMEDY: Final = "use a role of its own with no more than it needs (README has the SQL)"
 
 
-async def checks(entry: Entry, *, rewriting: bool) -> AsyncIterator[Check]:
+async def checks(entry: DatabaseEntry, *, rewriting: bool) -> AsyncIterator[Check]:
     """In their order; a check that fails ends those that need it. `rewriting` is what GATEWAY_MASK_SOURCE_REWRITE says."""
     assert entry.url is not None
     reached = [check async for check in _reach(entry.url)]
@@ -163,7 +163,7 @@ def _version(catalog: Catalog) -> Check:
     return ok("version", f"PostgreSQL {major}")
 
 
-def _masks(entry: Entry, catalog: Catalog) -> Iterator[Check]:
+def _masks(entry: DatabaseEntry, catalog: Catalog) -> Iterator[Check]:
     misfits = list(problems(entry.policy, catalog))
     for misfit in misfits:
         yield fail("masks", misfit, "correct it: gatewayd refuses a policy whose masks do not fit its database")
@@ -195,7 +195,7 @@ def _role(role: Any) -> Iterator[Check]:
         )
 
 
-def _rights(entry: Entry, rights: list[Any]) -> Iterator[Check]:
+def _rights(entry: DatabaseEntry, rights: list[Any]) -> Iterator[Check]:
     access = entry.policy.table_access
     writes: list[str] = []
     reads: list[str] = []

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from gatewayd.cli.doctor.check import Check, ok, warn
-from gatewayd.cli.policyfile import Entry
+from gatewayd.cli.doctor.finding import Check, ok, warn
+from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.masking.transforms.in_python import Keyed
 from gatewayd.postgres.driver.session import Connection
 
@@ -15,7 +15,7 @@ SELECT pg_catalog.current_setting('log_parameter_max_length', true) IS DISTINCT 
 """
 
 
-async def server_log(connection: Connection, entry: Entry, *, rewriting: bool) -> Check | None:
+async def server_log(connection: Connection, entry: DatabaseEntry, *, rewriting: bool) -> Check | None:
     """None where no key is sent. `rewriting` is what GATEWAY_MASK_SOURCE_REWRITE says."""
     masks = (mask for columns in entry.policy.column_masks.values() for mask in columns.values())
     by_policy = entry.policy.mask_source_rewrite

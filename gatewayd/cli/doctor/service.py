@@ -6,11 +6,11 @@ import httpx
 
 from gatewayd.cli.agent import Unanswered, call_tool
 from gatewayd.cli.doctor.canary import AGENT, SQL
-from gatewayd.cli.doctor.check import Check, fail, ok, warn
-from gatewayd.cli.policyfile import Entry
+from gatewayd.cli.doctor.finding import Check, fail, ok, warn
+from gatewayd.cli.policyfile import DatabaseEntry
 
 
-async def checks(url: str, entries: tuple[Entry, ...]) -> AsyncIterator[Check]:
+async def checks(url: str, entries: tuple[DatabaseEntry, ...]) -> AsyncIterator[Check]:
     """`url` is where this configuration serves MCP."""
     base = url.removesuffix("/mcp")
     try:

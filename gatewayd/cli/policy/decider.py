@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from gatewayd.catalog import Catalog
-from gatewayd.cli.policyfile import Entry
+from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.config.environment import Environment
 from gatewayd.config.settings import read_bytes
 from gatewayd.corridor.known_statements import KnownStatements
@@ -18,16 +18,16 @@ from gatewayd.policy.decide.by_names import decide_by_names
 from gatewayd.policy.decide.decision import decide
 from gatewayd.policy.decide.outcomes import Allowed
 from gatewayd.policy.file.model import Policy
-from gatewayd.policy.tools.expect import Verdict, verdict_of
+from gatewayd.policy.tools.expect import CaseVerdict, verdict_of
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
 
-Decider = Callable[[str], Verdict]
+Decider = Callable[[str], CaseVerdict]
 
 _ANY_SALT: Final = b"nothing is masked with it"
 
 
-def catalogs(chosen: tuple[Entry, ...]) -> Mapping[str, Catalog]:
+def catalogs(chosen: tuple[DatabaseEntry, ...]) -> Mapping[str, Catalog]:
     """The live catalogs of the entries by name. Ends the command with 69 when one does not answer."""
     from gatewayd.cli.catalogs import inspect
 
@@ -38,7 +38,7 @@ def decider(policy: Policy, catalog: Catalog | None) -> Decider:
     """Answers for one database; with None by names alone."""
     recall = KnownStatements()  # programs repeat themselves
 
-    def decided(sql: str) -> Verdict:
+    def decided(sql: str) -> CaseVerdict:
         known = recall.get(sql) or recall.add(sql, analyze(sql))
         decision = known.decision(1, 1)
         if decision is None:
@@ -53,11 +53,11 @@ def decider(policy: Policy, catalog: Catalog | None) -> Decider:
     return decided
 
 
-def _masked(statement: Statement, policy: Policy, catalog: Catalog, verdict: Verdict) -> Verdict:
+def _masked(statement: Statement, policy: Policy, catalog: Catalog, verdict: CaseVerdict) -> CaseVerdict:
     rewriting = policy.mask_source_rewrite
     if rewriting is None:
         rewriting = Environment(os.environ, read_bytes).flag("GATEWAY_MASK_SOURCE_REWRITE")
     planned = plan(statement, policy, catalog, salt=_ANY_SALT, rewriting=rewriting)
     if isinstance(planned, Withheld):
-        return Verdict("deny", "column_masking", planned.reason_agent, verdict.tables)
+        return CaseVerdict("deny", "column_masking", planned.reason_agent, verdict.tables)
     return verdict

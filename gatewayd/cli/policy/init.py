@@ -3,7 +3,7 @@
 import click
 
 from gatewayd.cli.output import remark
-from gatewayd.cli.policyfile import Entry
+from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.policy.file.model import Policy
 from gatewayd.policy.tools.draft import draft_policy
 
@@ -30,6 +30,6 @@ def command(default: str, url_from: str) -> None:
     from gatewayd.cli.catalogs import database_url, inspect
 
     name = "the database"
-    inspected = inspect((Entry(name, Policy(), database_url(url_from)),))[name]
+    inspected = inspect((DatabaseEntry(name, Policy(), database_url(url_from)),))[name]
     click.echo(draft_policy(inspected.catalog, "deny" if default == "deny" else "read"), nl=False)
     remark("next: gatewayd policy lint --connect policy.yaml")

@@ -7,8 +7,8 @@ import click
 
 from gatewayd.catalog import Catalog
 from gatewayd.cli import options
-from gatewayd.cli.output import Column, Output, remark
-from gatewayd.cli.policyfile import Entry, PolicyText, entries, policies_or_exit, policy_text
+from gatewayd.cli.output import Output, TableColumn, remark
+from gatewayd.cli.policyfile import DatabaseEntry, PolicyText, entries, policies_or_exit, policy_text
 from gatewayd.config.exit_codes import FAILURE
 from gatewayd.masking.rules.mask_rules import problems
 from gatewayd.policy.file import yaml
@@ -16,11 +16,11 @@ from gatewayd.policy.file.problem import Path, dotted
 from gatewayd.policy.tools.lint import RANK, Finding, Severity, lint
 
 _COLUMNS = (
-    Column("severity", "severity"),
-    Column("line", "line", "right"),
-    Column("where", "path"),
-    Column("found", "found", wide=True),
-    Column("what to do", "remedy", wide=True),
+    TableColumn("severity", "severity"),
+    TableColumn("line", "line", "right"),
+    TableColumn("where", "path"),
+    TableColumn("found", "found", wide=True),
+    TableColumn("what to do", "remedy", wide=True),
 )
 
 
@@ -54,14 +54,14 @@ def command(file: str | None, connect: bool, database: str | None, fail_on: str,
     found = [(entry, finding) for entry in chosen for finding in _findings(entry, catalogs.get(entry.name))]
     lines = _Lines(text)
     several = len(chosen) > 1
-    columns = (_COLUMNS[0], Column("database", "database"), *_COLUMNS[1:]) if several else _COLUMNS
+    columns = (_COLUMNS[0], TableColumn("database", "database"), *_COLUMNS[1:]) if several else _COLUMNS
     output.records(columns, [_record(entry, finding, lines) for entry, finding in found])
     _summary(text, [finding for _, finding in found], connect=connect)
     if fail_on != "never" and any(RANK[finding.severity] >= _rank(fail_on) for _, finding in found):
         sys.exit(FAILURE)
 
 
-def _findings(entry: Entry, catalog: Catalog | None) -> Sequence[Finding]:
+def _findings(entry: DatabaseEntry, catalog: Catalog | None) -> Sequence[Finding]:
     """Masks that do not fit first: with one of them gatewayd would not start."""
     misfits = problems(entry.policy, catalog) if catalog is not None else ()
     remedy = "correct it: gatewayd refuses a policy whose masks do not fit its database"
@@ -73,7 +73,7 @@ def _rank(word: str) -> int:
     return RANK[severity]
 
 
-def _record(entry: Entry, finding: Finding, lines: "_Lines") -> dict[str, object]:
+def _record(entry: DatabaseEntry, finding: Finding, lines: "_Lines") -> dict[str, object]:
     return {
         "severity": finding.severity,
         "database": entry.name,
@@ -97,11 +97,11 @@ class _Lines:
     def __init__(self, text: PolicyText) -> None:
         self._root, _ = yaml.parse(text.data)
 
-    def of(self, entry: Entry, path: Path) -> int:
+    def of(self, entry: DatabaseEntry, path: Path) -> int:
         """0 where nothing of the path is in the file."""
         node, line = self._section_root(entry), 0
         for part in path:
-            if not isinstance(node, yaml.Mapping):
+            if not isinstance(node, yaml.YamlMapping):
                 break
             found = _entry(node, str(part))
             if found is None:
@@ -109,17 +109,17 @@ class _Lines:
             node, line = found.value, found.line
         return line
 
-    def _section_root(self, entry: Entry) -> yaml.Node | None:
-        if not isinstance(self._root, yaml.Mapping) or "databases" not in self._root.entries:
+    def _section_root(self, entry: DatabaseEntry) -> yaml.YamlNode | None:
+        if not isinstance(self._root, yaml.YamlMapping) or "databases" not in self._root.entries:
             return self._root
         items = self._root.entries["databases"].value
-        for item in items.items if isinstance(items, yaml.Sequence) else ():
-            name = item.entries["name"].value if isinstance(item, yaml.Mapping) and "name" in item.entries else None
-            if isinstance(name, yaml.Scalar) and name.value == entry.name:
+        for item in items.items if isinstance(items, yaml.YamlSequence) else ():
+            name = item.entries["name"].value if isinstance(item, yaml.YamlMapping) and "name" in item.entries else None
+            if isinstance(name, yaml.YamlScalar) and name.value == entry.name:
                 return item
         return None
 
 
-def _entry(node: yaml.Mapping, key: str) -> yaml.Entry | None:
+def _entry(node: yaml.YamlMapping, key: str) -> yaml.YamlEntry | None:
     """A key of a table may be written bare."""
     return node.entries.get(key) or node.entries.get(key.removeprefix("public."))

@@ -12,21 +12,21 @@ from gatewayd.audit.events import SQL_RAW_BYTES
 from gatewayd.cli import options
 from gatewayd.cli.audit.lines import one_line
 from gatewayd.cli.audit.search import AuditFile, cursor_of, open_audit_file
-from gatewayd.cli.output import Column, Output, remark
+from gatewayd.cli.output import Output, TableColumn, remark
 from gatewayd.cli.policy.decider import Decider, catalogs, decider
 from gatewayd.cli.policyfile import entries, policies_or_exit, policy_text
 from gatewayd.cli.progress import progress
 from gatewayd.config.exit_codes import FAILURE
-from gatewayd.policy.tools.replay import Change, Replay, Shape
+from gatewayd.policy.tools.replay import Flip, Replay, StatementShape
 
 _STATEMENTS = (
-    Column("change", "change"),
-    Column("count", "count", "right"),
-    Column("rule", "rule"),
-    Column("statement", "statement", wide=True),
-    Column("reason", "reason", wide=True),
-    Column("agents", "agents"),
-    Column("event", "id"),
+    TableColumn("change", "change"),
+    TableColumn("count", "count", "right"),
+    TableColumn("rule", "rule"),
+    TableColumn("statement", "statement", wide=True),
+    TableColumn("reason", "reason", wide=True),
+    TableColumn("agents", "agents"),
+    TableColumn("event", "id"),
 )
 
 
@@ -108,13 +108,13 @@ def _replay(audit: AuditFile, cursor: str, deciders: Mapping[str, Decider]) -> R
 
 
 def _print(output: Output, replay: Replay, limit: int) -> None:
-    tallies: tuple[tuple[str, Counter[tuple[Change, str]]], ...] = (
+    tallies: tuple[tuple[str, Counter[tuple[Flip, str]]], ...] = (
         ("rule", replay.by_rule),
         ("table", replay.by_table),
         ("agent", replay.by_agent),
     )
     for name, tally in tallies:
-        columns = (Column("change", "change"), Column("count", "count", "right"), Column(name, name))
+        columns = (TableColumn("change", "change"), TableColumn("count", "count", "right"), TableColumn(name, name))
         output.records(
             columns,
             [{"kind": name, "change": change, name: word, "count": count} for (change, word), count in tally.most_common()],
@@ -132,6 +132,6 @@ def _print(output: Output, replay: Replay, limit: int) -> None:
         output.json({"kind": "summary", **msgspec.structs.asdict(replay.totals)})
 
 
-def _row(shape: Shape) -> dict[str, object]:
+def _row(shape: StatementShape) -> dict[str, object]:
     agents = [f"{agent} ({count})" for agent, count in shape.agents.items()]
     return {**msgspec.structs.asdict(shape), "statement": one_line(shape.sql), "agents": agents}

@@ -3,18 +3,18 @@
 import click
 
 from gatewayd.cli import options
-from gatewayd.cli.output import Column, Output, remark
-from gatewayd.cli.policyfile import VARIABLE, Entry, entries, policies_or_exit, policy_text
+from gatewayd.cli.output import Output, TableColumn, remark
+from gatewayd.cli.policyfile import VARIABLE, DatabaseEntry, entries, policies_or_exit, policy_text
 from gatewayd.policy.file.model import Policy
 from gatewayd.policy.tools.draft import masks_text
 from gatewayd.policy.tools.sensitive import Suspect, mask_json, suspects, unmasked
 
 _COLUMNS = (
-    Column("table", "table"),
-    Column("column", "column"),
-    Column("type", "type"),
-    Column("mask", "mask"),
-    Column("because it is", "reason", wide=True),
+    TableColumn("table", "table"),
+    TableColumn("column", "column"),
+    TableColumn("type", "type"),
+    TableColumn("mask", "mask"),
+    TableColumn("because it is", "reason", wide=True),
 )
 
 
@@ -37,9 +37,9 @@ def command(file: str | None, database: str | None, url_from: str, as_yaml: bool
     output = Output(as_json=as_json)
     if file:
         chosen = entries(policies_or_exit(policy_text(file), with_addresses=True), database)
-        chosen = tuple(Entry(entry.name, entry.policy, entry.url or database_url(url_from)) for entry in chosen)
+        chosen = tuple(DatabaseEntry(entry.name, entry.policy, entry.url or database_url(url_from)) for entry in chosen)
     else:
-        chosen = (Entry(database or "the database", Policy(), database_url(url_from)),)
+        chosen = (DatabaseEntry(database or "the database", Policy(), database_url(url_from)),)
     count = 0
     for entry in chosen:
         inspected = inspect((entry,))[entry.name]
@@ -53,7 +53,7 @@ def command(file: str | None, database: str | None, url_from: str, as_yaml: bool
     remark(f"{count} column{'' if count == 1 else 's'} without a mask look{'s' if count == 1 else ''} personal or secret")
 
 
-def _record(entry: Entry, each: Suspect) -> dict[str, object]:
+def _record(entry: DatabaseEntry, each: Suspect) -> dict[str, object]:
     return {
         "database": entry.name,
         "table": f"{each.schema}.{each.table}",

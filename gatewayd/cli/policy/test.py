@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from gatewayd.cli import options
-from gatewayd.cli.output import Column, Output, remark
+from gatewayd.cli.output import Output, TableColumn, remark
 from gatewayd.cli.policy.decider import Decider, catalogs, decider
 from gatewayd.cli.policyfile import entries, policies_or_exit, policy_text
 from gatewayd.config.exit_codes import FAILURE, USAGE
@@ -14,15 +14,20 @@ from gatewayd.config.settings import read_bytes
 from gatewayd.policy.file.problem import PolicyErrors
 from gatewayd.policy.tools.expect import Case, check_expected, load_cases
 
-_ONE = (Column("decision", "decision"), Column("rule", "rule"), Column("tables", "tables"), Column("reason", "reason", wide=True))
+_ONE = (
+    TableColumn("decision", "decision"),
+    TableColumn("rule", "rule"),
+    TableColumn("tables", "tables"),
+    TableColumn("reason", "reason", wide=True),
+)
 _MANY = (
-    Column("", "outcome"),
-    Column("line", "line", "right"),
-    Column("statement", "sql", wide=True),
-    Column("expected", "expected"),
-    Column("decision", "decision"),
-    Column("rule", "rule"),
-    Column("reason", "reason", wide=True),
+    TableColumn("", "outcome"),
+    TableColumn("line", "line", "right"),
+    TableColumn("statement", "sql", wide=True),
+    TableColumn("expected", "expected"),
+    TableColumn("decision", "decision"),
+    TableColumn("rule", "rule"),
+    TableColumn("reason", "reason", wide=True),
 )
 
 

@@ -5,12 +5,16 @@ import sys
 import click
 
 from gatewayd.cli import options
-from gatewayd.cli.output import Column, Output, remark
+from gatewayd.cli.output import Output, TableColumn, remark
 from gatewayd.cli.policyfile import entries, policy_text
 from gatewayd.config.exit_codes import CONFIGURATION
 from gatewayd.policy.file.load import PolicyErrors
 
-_COLUMNS = (Column("line", "line", "right"), Column("where", "path"), Column("what is wrong", "message", wide=True))
+_COLUMNS = (
+    TableColumn("line", "line", "right"),
+    TableColumn("where", "path"),
+    TableColumn("what is wrong", "message", wide=True),
+)
 
 
 @click.command()

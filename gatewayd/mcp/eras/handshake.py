@@ -12,7 +12,7 @@ import trio
 
 from gatewayd.audit.events import Agent
 from gatewayd.mcp import messages
-from gatewayd.mcp.dispatch import Dispatch, Progress, agent_of
+from gatewayd.mcp.dispatch import Dispatch, SendProgress, agent_of
 from gatewayd.mcp.messages import (
     HANDSHAKE_VERSIONS,
     INVALID_REQUEST,
@@ -122,7 +122,7 @@ async def _call(
     return None
 
 
-def progress_of(meta: Meta | msgspec.UnsetType, notify: Notify) -> Progress | None:
+def progress_of(meta: Meta | msgspec.UnsetType, notify: Notify) -> SendProgress | None:
     """A sender of progress when the request asked for it, else None."""
     if isinstance(meta, msgspec.UnsetType) or isinstance(meta.progress_token, msgspec.UnsetType):
         return None

@@ -33,7 +33,7 @@ _PROTOCOL_VERSION_HEADER: Final = b"mcp-protocol-version"
 _VERSION_KEY: Final = b"io.modelcontextprotocol/protocolVersion"
 
 
-class Reply(msgspec.Struct, frozen=True, gc=False):
+class StatelessAnswer(msgspec.Struct, frozen=True, gc=False):
     """An encoded answer and the HTTP status that goes with it (stdio drops the status)."""
 
     body: bytes
@@ -115,7 +115,7 @@ async def answer(
     caller: Hashable,
     notify: Notify,
     address: str = "",
-) -> Reply:
+) -> StatelessAnswer:
     """The answer to a request whose `_meta`, version and headers were found good."""
     agent = agent_of(meta.client_info, token_id)
     dispatch.note_client(agent, str(meta.protocol_version))
@@ -125,12 +125,12 @@ async def answer(
             return refused(result)
         content = (TextContent(result.text),) if result.content is None else result.content
         whole = StatelessCallResult("complete", dispatch.server_meta, content, result.is_error)
-        return Reply(messages.result(request.id, whole))
+        return StatelessAnswer(messages.result(request.id, whole))
     match request.method:
         case "tools/list":
             dispatch.count(request.method, "answered")
             tools = _List("complete", dispatch.server_meta, TOOLS_TTL_MS, "public", tools=dispatch.tools_json())
-            return Reply(messages.result(request.id, tools))
+            return StatelessAnswer(messages.result(request.id, tools))
         case "server/discover":
             dispatch.count(request.method, "answered")
             found = _List(
@@ -142,11 +142,11 @@ async def answer(
                 capabilities={"tools": {}},
                 instructions=dispatch.instructions,
             )
-            return Reply(messages.result(request.id, found))
+            return StatelessAnswer(messages.result(request.id, found))
         case method:
             dispatch.count(method, "error")
             return refused(ProtocolError(METHOD_NOT_FOUND, f"unknown method `{method[:64]}`", request.id))
 
 
-def refused(error: ProtocolError) -> Reply:
-    return Reply(messages.error(error), 404 if error.code == METHOD_NOT_FOUND else 400)
+def refused(error: ProtocolError) -> StatelessAnswer:
+    return StatelessAnswer(messages.error(error), 404 if error.code == METHOD_NOT_FOUND else 400)

@@ -8,7 +8,7 @@ from gatewayd.approvals.gate import Unavailable
 from gatewayd.approvals.messages import State, Status, StatusAsked
 from gatewayd.approvals.words import NEXT, iso, legible
 from gatewayd.corridor.hold import Approvals
-from gatewayd.mcp.dispatch import Call, Tool, ToolResult
+from gatewayd.mcp.dispatch import Tool, ToolCall, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments
 from gatewayd.mcp.tools.arguments import InvalidArguments, decode
 
@@ -23,7 +23,7 @@ class Arguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def check_approval_tool(approvals: Approvals) -> Tool:
-    async def call(call: Call) -> ToolResult:
+    async def call(call: ToolCall) -> ToolResult:
         try:
             approval_id = _approval_id(decode(call.arguments, Arguments).approval_id)
         except InvalidArguments as error:

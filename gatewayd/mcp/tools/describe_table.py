@@ -7,7 +7,7 @@ from gatewayd.corridor.gateway import Database, Gateway
 from gatewayd.corridor.pipeline import run
 from gatewayd.masking.rules.marks import kinds
 from gatewayd.masking.rules.mask_rules import MaskRules
-from gatewayd.mcp.dispatch import Call, Tool, ToolResult
+from gatewayd.mcp.dispatch import Tool, ToolCall, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments, result_of
 from gatewayd.mcp.tools.arguments import InvalidArguments, decode, identifier, literal, named_database
 
@@ -19,7 +19,7 @@ class _Column(msgspec.Struct):
 _named = msgspec.json.Decoder(_Column).decode
 
 
-class Arguments(msgspec.Struct, forbid_unknown_fields=True):
+class DescribeTableArguments(msgspec.Struct, forbid_unknown_fields=True):
     table: str
     schema: str = "public"
     database: str | None = None
@@ -35,9 +35,9 @@ def describe_table_tool(gateway: Gateway) -> Tool:
         properties["database"] = {"type": "string", "enum": list(gateway.databases), "description": "Which database to ask."}
         required.append("database")
 
-    async def call(call: Call) -> ToolResult:
+    async def call(call: ToolCall) -> ToolResult:
         try:
-            arguments = decode(call.arguments, Arguments)
+            arguments = decode(call.arguments, DescribeTableArguments)
             sql = _sql(identifier(arguments.schema, "schema"), identifier(arguments.table, "table"))
             database = named_database(gateway, arguments.database)
         except InvalidArguments as error:

@@ -3,19 +3,19 @@
 import msgspec
 
 from gatewayd.corridor.gateway import Gateway
-from gatewayd.mcp.dispatch import Call, Tool, ToolResult
+from gatewayd.mcp.dispatch import Tool, ToolCall, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments
 from gatewayd.mcp.tools.arguments import InvalidArguments, decode
 
 
-class Arguments(msgspec.Struct, forbid_unknown_fields=True):
+class NoArguments(msgspec.Struct, forbid_unknown_fields=True):
     pass
 
 
 def list_databases_tool(gateway: Gateway) -> Tool:
-    async def call(call: Call) -> ToolResult:
+    async def call(call: ToolCall) -> ToolResult:
         try:
-            decode(call.arguments, Arguments)
+            decode(call.arguments, NoArguments)
         except InvalidArguments as error:
             return invalid_arguments(str(error))
         content = [_one(name, gateway) for name in gateway.databases]

@@ -8,12 +8,12 @@ import trio
 from gatewayd.corridor.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited
 from gatewayd.corridor.gateway import Database, Gateway
 from gatewayd.corridor.pipeline import run
-from gatewayd.mcp.dispatch import Call, Tool, ToolResult
+from gatewayd.mcp.dispatch import Tool, ToolCall, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments, result_of
 from gatewayd.mcp.tools.arguments import InvalidArguments, decode, identifier, literal, named_database
 
 
-class Arguments(msgspec.Struct, forbid_unknown_fields=True):
+class ListTablesArguments(msgspec.Struct, forbid_unknown_fields=True):
     schema: str = "public"
     database: str | None = None
 
@@ -29,9 +29,9 @@ def list_tables_tool(gateway: Gateway) -> Tool:
             "description": "Which database; left out: every one.",
         }
 
-    async def call(call: Call) -> ToolResult:
+    async def call(call: ToolCall) -> ToolResult:
         try:
-            arguments = decode(call.arguments, Arguments)
+            arguments = decode(call.arguments, ListTablesArguments)
             sql = _sql(identifier(arguments.schema, "schema"))
             if gateway.is_multi and arguments.database is None:
                 return await _everywhere(gateway, sql, call)
@@ -57,7 +57,7 @@ def _sql(schema: str) -> str:
     )
 
 
-async def _everywhere(gateway: Gateway, sql: str, call: Call) -> ToolResult:
+async def _everywhere(gateway: Gateway, sql: str, call: ToolCall) -> ToolResult:
     """All databases at once; one that fails does not fail the call."""
     found: dict[str, str] = {}
 

@@ -5,13 +5,13 @@ import msgspec
 from gatewayd.corridor.gateway import Gateway
 from gatewayd.corridor.hold import Client
 from gatewayd.corridor.pipeline import run
-from gatewayd.mcp.dispatch import Call, Tool, ToolResult
+from gatewayd.mcp.dispatch import Tool, ToolCall, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments, result_of
 from gatewayd.mcp.tools.arguments import INTENT_CHARACTERS, InvalidArguments, clean_intent, decode, named_database
 from gatewayd.policy.decide.guardrails import classes_held
 
 
-class Arguments(msgspec.Struct, forbid_unknown_fields=True):
+class QueryArguments(msgspec.Struct, forbid_unknown_fields=True):
     sql: str
     intent: str
     database: str | None = None
@@ -37,9 +37,9 @@ def query_tool(gateway: Gateway) -> Tool:
         required.append("database")
     writes_blocked = all(database.enforced.policy.guardrails.block_dml for database in gateway.databases.values())
 
-    async def call(call: Call) -> ToolResult:
+    async def call(call: ToolCall) -> ToolResult:
         try:
-            arguments = decode(call.arguments, Arguments)
+            arguments = decode(call.arguments, QueryArguments)
             intent = clean_intent(arguments.intent)
             database = named_database(gateway, arguments.database)
         except InvalidArguments as error:

@@ -18,7 +18,7 @@ from gatewayd.policy.file.shape import (
     Either,
     Flag,
     Integer,
-    Keyed,
+    KeyedObject,
     MaskRule,
     Object,
     Ratio,
@@ -70,7 +70,7 @@ def _form(shape: Shape) -> Schema:
             return {"type": "string", "pattern": r"^(postgres(ql)?://|\$\{[A-Z_][A-Z0-9_]*\})"}
         case Each():
             return {"type": "array", "items": _schema(shape.item)} | ({"minItems": shape.least} if shape.least else {})
-        case Keyed():
+        case KeyedObject():
             names: Schema = {"pattern": shape.key.pattern}
             return {"type": "object", "propertyNames": names, "additionalProperties": _schema(shape.value)}
         case Object():

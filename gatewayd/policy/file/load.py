@@ -41,7 +41,7 @@ def load_policies(
         if problems:
             raise PolicyErrors(problems)
         return Policies(single=Policy())
-    multiple = isinstance(root, yaml.Mapping) and "databases" in root.entries
+    multiple = isinstance(root, yaml.YamlMapping) and "databases" in root.entries
     loader = _Loader(variables, features, approval_gate=approval_gate, mask_salt=mask_salt)
     policies = loader.several(root) if multiple else loader.single(root)
     if problems or loader.problems:
@@ -59,9 +59,9 @@ class _Loader(Reader):
         self._approval_gate = approval_gate
         self._mask_salt = mask_salt
 
-    def single(self, root: yaml.Node) -> Policies:
+    def single(self, root: yaml.YamlNode) -> Policies:
         values: Any = self.value(root, SINGLE, ())
-        if not isinstance(root, yaml.Mapping):
+        if not isinstance(root, yaml.YamlMapping):
             return Policies(single=Policy())
         self._required_features(root)
         self._enforceable(root, ())
@@ -74,21 +74,21 @@ class _Loader(Reader):
             limits=limits,
         )
 
-    def several(self, root: yaml.Node) -> Policies:
-        assert isinstance(root, yaml.Mapping)
+    def several(self, root: yaml.YamlNode) -> Policies:
+        assert isinstance(root, yaml.YamlMapping)
         entries = dict(root.entries)
         for key in _ONLY_SINGLE & entries.keys():  # found here they would hold for no database
             line = entries.pop(key).line
             self.report((key,), line, f"found {key} beside databases; expected it inside each entry of databases")
-        values: Any = self.value(yaml.Mapping(entries, root.line), SEVERAL, ())
+        values: Any = self.value(yaml.YamlMapping(entries, root.line), SEVERAL, ())
         self._required_features(root)
         limits = values.get("limits", {})
         node = root.entries["databases"].value
         names: dict[str, int] = {}
         databases = [
             self._database(item, ("databases", index), limits, names)
-            for index, item in enumerate(node.items if isinstance(node, yaml.Sequence) else ())
-            if isinstance(item, yaml.Mapping)
+            for index, item in enumerate(node.items if isinstance(node, yaml.YamlSequence) else ())
+            if isinstance(item, yaml.YamlMapping)
         ]
         return Policies(
             databases=tuple(databases),
@@ -97,7 +97,7 @@ class _Loader(Reader):
             limits=limits,
         )
 
-    def _database(self, node: yaml.Mapping, path: Path, shared: Mapping[str, int], names: dict[str, int]) -> Named:
+    def _database(self, node: yaml.YamlMapping, path: Path, shared: Mapping[str, int], names: dict[str, int]) -> Named:
         quiet = Reader()  # its problems are reported by the reading of the whole file
         values: Any = quiet.value(node, SEVERAL.fields["databases"].item, path)  # type: ignore[union-attr]  # an Each
         name = values.get("name", "")
@@ -119,7 +119,7 @@ class _Loader(Reader):
             limits=own,
         )
 
-    def _url(self, text: str | None, node: yaml.Mapping, path: Path) -> str:
+    def _url(self, text: str | None, node: yaml.YamlMapping, path: Path) -> str:
         if text is None:
             return ""
         line = node.entries["url"].line
@@ -133,22 +133,22 @@ class _Loader(Reader):
             self.report((*path, "url"), line, problem)
         return url
 
-    def _required_features(self, root: yaml.Mapping) -> None:
+    def _required_features(self, root: yaml.YamlMapping) -> None:
         """What is no name at all is reported by the shape; here, what this version knows and cannot do."""
         entry = root.entries.get("requires_features")
-        for index, item in enumerate(entry.value.items if entry and isinstance(entry.value, yaml.Sequence) else ()):
-            name = item.value if isinstance(item, yaml.Scalar) else None
+        for index, item in enumerate(entry.value.items if entry and isinstance(entry.value, yaml.YamlSequence) else ()):
+            name = item.value if isinstance(item, yaml.YamlScalar) else None
             if isinstance(name, str) and self._features.get(name) is not None:
                 message = f"found {name}, which this version does not enforce ({self._features[name]}); expected a built feature"
                 self.report(("requires_features", index), item.line, message)
 
-    def _enforceable(self, node: yaml.Mapping, path: Path) -> None:
+    def _enforceable(self, node: yaml.YamlMapping, path: Path) -> None:
         """A section that asks for something (masks, approvals that are on) needs it built, and its part of the environment."""
         asking = {
-            "column_masks": lambda value: isinstance(value, yaml.Mapping) and bool(value.entries),
-            "mask_source_rewrite": lambda value: isinstance(value, yaml.Scalar) and value.value is True,
+            "column_masks": lambda value: isinstance(value, yaml.YamlMapping) and bool(value.entries),
+            "mask_source_rewrite": lambda value: isinstance(value, yaml.YamlScalar) and value.value is True,
             "approvals": lambda value: (
-                isinstance(value, yaml.Mapping)
+                isinstance(value, yaml.YamlMapping)
                 and any(_is_true(entry.value) for key, entry in value.entries.items() if key in WRITE_CLASSES)
             ),
         }
@@ -169,19 +169,19 @@ class _Loader(Reader):
             if needs.get(key):
                 self.report((*path, key), entry.line, f"found {needs[key]}")
 
-    def _carved_out(self, node: yaml.Mapping, path: Path) -> None:
+    def _carved_out(self, node: yaml.YamlMapping, path: Path) -> None:
         """information_schema is always readable: a key that says otherwise would promise what no decision keeps."""
         section = node.entries.get("table_access")
-        tables = section.value.entries.get("tables") if section and isinstance(section.value, yaml.Mapping) else None
-        for key, entry in tables.value.entries.items() if tables and isinstance(tables.value, yaml.Mapping) else ():
-            level = entry.value.value if isinstance(entry.value, yaml.Scalar) else None
+        tables = section.value.entries.get("tables") if section and isinstance(section.value, yaml.YamlMapping) else None
+        for key, entry in tables.value.entries.items() if tables and isinstance(tables.value, yaml.YamlMapping) else ():
+            level = entry.value.value if isinstance(entry.value, yaml.YamlScalar) else None
             if key.startswith("information_schema.") and level in ("deny", "read_write"):
                 message = f"found {level}; expected the key left out (information_schema is always readable, and never more)"
                 self.report((*path, "table_access", "tables", key), entry.line, message)
 
 
-def _is_true(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.Scalar) and node.value is True
+def _is_true(node: yaml.YamlNode) -> bool:
+    return isinstance(node, yaml.YamlScalar) and node.value is True
 
 
 def _policy(values: Mapping[str, Any], limits: Mapping[str, int]) -> Policy:

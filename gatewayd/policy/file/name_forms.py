@@ -21,7 +21,7 @@ _DATABASE: Final = r"[a-z][a-z0-9_-]{0,31}"
 _BUILT_IN: Final = ("pg_catalog", "information_schema")
 
 
-class Form(msgspec.Struct, frozen=True):
+class NameForm(msgspec.Struct, frozen=True):
     """One form of text: its parser, a regular expression that editors can apply, and what to call it in an error."""
 
     parse: Callable[[str], object]
@@ -104,12 +104,14 @@ def _public_url(text: str) -> str:
     return text
 
 
-TABLE: Final = Form(_table, rf"^(?:{_PART}\.)?{_PART}$|^{_PART}\.\*$", "name (of schema public), schema.name or schema.*")
-MASKED_TABLE: Final = Form(_masked_table, rf"^(?:{_PART}\.)?{_PART}$", "name (of schema public) or schema.name")
-FUNCTION: Final = Form(
+TABLE: Final = NameForm(_table, rf"^(?:{_PART}\.)?{_PART}$|^{_PART}\.\*$", "name (of schema public), schema.name or schema.*")
+MASKED_TABLE: Final = NameForm(_masked_table, rf"^(?:{_PART}\.)?{_PART}$", "name (of schema public) or schema.name")
+FUNCTION: Final = NameForm(
     _function, rf"^(?!pg_catalog\.|information_schema\.)(?!.*\(){_PART}\.(?:{_PART}|\*)$", "schema.name or schema.*"
 )
-COLUMN: Final = Form(_column, r'^[^"]+$', "a column")
-DATABASE: Final = Form(_database, rf"^{_DATABASE}$", "a lower-case letter, then up to 31 of a-z 0-9 _ -")
-GLYPH: Final = Form(_glyph, r"^.$", "one printable character")
-PUBLIC_URL: Final = Form(_public_url, r"^https?://[^\s/@]+(?:/\S*)?$", "an http:// or https:// address without user or password")
+COLUMN: Final = NameForm(_column, r'^[^"]+$', "a column")
+DATABASE: Final = NameForm(_database, rf"^{_DATABASE}$", "a lower-case letter, then up to 31 of a-z 0-9 _ -")
+GLYPH: Final = NameForm(_glyph, r"^.$", "one printable character")
+PUBLIC_URL: Final = NameForm(
+    _public_url, r"^https?://[^\s/@]+(?:/\S*)?$", "an http:// or https:// address without user or password"
+)

@@ -8,7 +8,7 @@ import msgspec
 from gatewayd.policy.file import name_forms as names
 from gatewayd.policy.file.features import FEATURES
 from gatewayd.policy.file.model import Approvals, Guardrails, Level, Limits
-from gatewayd.policy.file.name_forms import Form
+from gatewayd.policy.file.name_forms import NameForm
 
 
 class Flag(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Text(msgspec.Struct, frozen=True):
-    form: Form
+    form: NameForm
     doc: str = ""
 
     @property
@@ -69,10 +69,10 @@ class Each(msgspec.Struct, frozen=True):
     expected: str = "a list"
 
 
-class Keyed(msgspec.Struct, frozen=True):
+class KeyedObject(msgspec.Struct, frozen=True):
     """A mapping whose keys are names of one form."""
 
-    key: Form
+    key: NameForm
     value: "Shape"
     doc: str = ""
 
@@ -114,7 +114,7 @@ class Either(msgspec.Struct, frozen=True):
         return f"{', '.join(self.choice.words)} or {self.number.expected}"
 
 
-Shape = Flag | Integer | Ratio | Choice | Text | Address | Each | Keyed | Object | MaskRule | Either
+Shape = Flag | Integer | Ratio | Choice | Text | Address | Each | KeyedObject | Object | MaskRule | Either
 
 LEVELS: Final = Choice(get_args(Level), "read: SELECT only; read_write: also writes; deny: nothing")
 
@@ -164,7 +164,7 @@ SECTIONS: Final[Mapping[str, Shape]] = {
     "table_access": Object(
         {
             "default": Choice(LEVELS.words, "level of every table without a key of its own; read when left out"),
-            "tables": Keyed(names.TABLE, LEVELS, "levels by table: name (schema public), schema.name, or schema.*"),
+            "tables": KeyedObject(names.TABLE, LEVELS, "levels by table: name (schema public), schema.name, or schema.*"),
         },
         doc="who may read and write what; information_schema is always readable",
     ),
@@ -177,7 +177,7 @@ SECTIONS: Final[Mapping[str, Shape]] = {
         doc="refusals that hold also where table_access allows",
     ),
     "limits": LIMITS,
-    "column_masks": Keyed(names.MASKED_TABLE, Keyed(names.COLUMN, MASK), "masks by table, then by column"),
+    "column_masks": KeyedObject(names.MASKED_TABLE, KeyedObject(names.COLUMN, MASK), "masks by table, then by column"),
     "mask_source_rewrite": Flag("mask inside the query instead of its result; as GATEWAY_MASK_SOURCE_REWRITE says when left out"),
     "approvals": Object(
         {

@@ -29,38 +29,38 @@ _FLOAT: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1
 _LOADER: Final = getattr(yaml, "CLoader", yaml.Loader)
 
 
-class Scalar(msgspec.Struct, frozen=True):
+class YamlScalar(msgspec.Struct, frozen=True):
     value: str | int | float | bool | None
     line: int
 
 
-class Sequence(msgspec.Struct, frozen=True):
-    items: list["Node"]
+class YamlSequence(msgspec.Struct, frozen=True):
+    items: list["YamlNode"]
     line: int
 
 
-class Entry(msgspec.Struct, frozen=True):
-    value: "Node"
+class YamlEntry(msgspec.Struct, frozen=True):
+    value: "YamlNode"
     line: int  # of the key
 
 
-class Mapping(msgspec.Struct, frozen=True):
+class YamlMapping(msgspec.Struct, frozen=True):
     """Keys are the text of the scalar as written: `on`, `1` and `true` name tables too."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, YamlEntry]
     line: int
 
 
-class Broken(msgspec.Struct, frozen=True):
+class YamlBroken(msgspec.Struct, frozen=True):
     """A place whose problem is reported already."""
 
     line: int
 
 
-Node = Scalar | Sequence | Mapping | Broken
+YamlNode = YamlScalar | YamlSequence | YamlMapping | YamlBroken
 
 
-def parse(text: str | bytes) -> tuple[Node | None, list[Problem]]:
+def parse(text: str | bytes) -> tuple[YamlNode | None, list[Problem]]:
     """The root node, None for an empty document, and every problem of form. With problems the tree is what could be read."""
     try:
         data = text.encode() if isinstance(text, str) else text
@@ -91,7 +91,7 @@ class _TooMuch(Exception):
 class _Open(msgspec.Struct):
     """A container being filled. In a mapping, `key` is the key that waits for its value; None there drops the value."""
 
-    node: Sequence | Mapping
+    node: YamlSequence | YamlMapping
     path: Path
     key: str | None = None
     key_line: int = 0
@@ -101,7 +101,7 @@ class _Open(msgspec.Struct):
 
 class _Builder:
     def __init__(self) -> None:
-        self.root: Node | None = None
+        self.root: YamlNode | None = None
         self.problems: list[Problem] = []
         self._open: list[_Open] = []
 
@@ -124,22 +124,22 @@ class _Builder:
                         self.report((), line, "found a %YAML directive of another version; expected YAML 1.2")
                 case yaml.AliasEvent():
                     self.report(self._here(), line, "found an alias; expected the value written out (anchors are not taken)")
-                    self._put(Broken(line))
+                    self._put(YamlBroken(line))
                 case yaml.ScalarEvent():
                     self._scalar(event, line)
                 case yaml.SequenceStartEvent():
-                    self._start(event, Sequence([], line))
+                    self._start(event, YamlSequence([], line))
                 case yaml.MappingStartEvent():
-                    self._start(event, Mapping({}, line))
+                    self._start(event, YamlMapping({}, line))
                 case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
                     done = self._open.pop()
-                    self._put(Broken(done.node.line) if done.is_tagged else done.node)
+                    self._put(YamlBroken(done.node.line) if done.is_tagged else done.node)
 
     def _here(self) -> Path:
         if not self._open:
             return ()
         top = self._open[-1]
-        if isinstance(top.node, Sequence):
+        if isinstance(top.node, YamlSequence):
             return (*top.path, len(top.node.items))
         return (*top.path, top.key) if top.has_key and top.key is not None else top.path
 
@@ -149,7 +149,7 @@ class _Builder:
         if event.tag is not None:
             self.report(self._here(), line, "found a tag; expected a value without one")
 
-    def _start(self, event: Any, node: Sequence | Mapping) -> None:
+    def _start(self, event: Any, node: YamlSequence | YamlMapping) -> None:
         self._check(event, node.line)
         if len(self._open) >= MAX_DEPTH:
             raise _TooMuch(f"{MAX_DEPTH} levels of nesting", node.line)
@@ -159,39 +159,39 @@ class _Builder:
         self._check(event, line)
         text: str = event.value
         if event.tag is not None:
-            self._put(Broken(line))
+            self._put(YamlBroken(line))
         elif "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
             self.report(self._here(), line, "found an escaped character that no text can hold; expected text")
-            self._put(Broken(line))
+            self._put(YamlBroken(line))
         elif not event.implicit[0]:
-            self._put(Scalar(text, line), text)
+            self._put(YamlScalar(text, line), text)
         elif not self._open and text == "":
             self.root = None  # "---" and nothing: an empty document
         else:
-            self._put(Scalar(_plain(text), line), text)
+            self._put(YamlScalar(_plain(text), line), text)
 
-    def _put(self, node: Node, text: str | None = None) -> None:
+    def _put(self, node: YamlNode, text: str | None = None) -> None:
         """Hands a finished node to the container around it. `text` is a scalar's as written, the form that keys have."""
         if not self._open:
             self.root = node
             return
         top = self._open[-1]
-        if isinstance(top.node, Sequence):
+        if isinstance(top.node, YamlSequence):
             top.node.items.append(node)
         elif top.has_key:
             if top.key is not None:
-                top.node.entries[top.key] = Entry(node, top.key_line)
+                top.node.entries[top.key] = YamlEntry(node, top.key_line)
             top.has_key = False
         else:
             top.key, top.key_line, top.has_key = self._key(top, node, text), node.line, True
 
-    def _key(self, top: _Open, node: Node, text: str | None) -> str | None:
-        assert isinstance(top.node, Mapping)
-        if isinstance(node, Broken):
+    def _key(self, top: _Open, node: YamlNode, text: str | None) -> str | None:
+        assert isinstance(top.node, YamlMapping)
+        if isinstance(node, YamlBroken):
             return None
         if text is None:
             self.report(top.path, node.line, "found a list or mapping as a key; expected a name")
-        elif isinstance(node, Scalar) and node.value is None:
+        elif isinstance(node, YamlScalar) and node.value is None:
             self.report(top.path, node.line, "found a key without a name; expected a name")
         elif text == "<<":
             self.report(top.path, node.line, "found a merge key; expected the keys written out")

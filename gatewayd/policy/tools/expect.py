@@ -26,7 +26,7 @@ class Case(msgspec.Struct, frozen=True):
     line: int = 0
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class CaseVerdict(msgspec.Struct, frozen=True):
     """What a decision says in the words of a case; `rule` is the denying one or what allowed it."""
 
     decision: str
@@ -38,15 +38,15 @@ class Verdict(msgspec.Struct, frozen=True):
         return expect == self.decision or (self.decision == "deny" and expect == self.rule)
 
 
-def verdict_of(decision: Decision) -> Verdict:
+def verdict_of(decision: Decision) -> CaseVerdict:
     match decision:
         case Allowed():
-            return Verdict("allow", decision.matched_rule, "", decision.tables)
+            return CaseVerdict("allow", decision.matched_rule, "", decision.tables)
         case Held():
             reason = f"waits for a human's approval (approvals.{decision.write_class})"
-            return Verdict("held", decision.allowed.matched_rule, reason, decision.allowed.tables)
+            return CaseVerdict("held", decision.allowed.matched_rule, reason, decision.allowed.tables)
         case Denied():
-            return Verdict("deny", decision.policy_rule, decision.reason, decision.tables)
+            return CaseVerdict("deny", decision.policy_rule, decision.reason, decision.tables)
 
 
 def check_expected(text: str) -> str:
@@ -62,9 +62,9 @@ def load_cases(data: bytes) -> tuple[Case, ...]:
     reader = _Cases()
     cases: list[Case] = []
     match root:
-        case yaml.Sequence():
+        case yaml.YamlSequence():
             cases = [case for index, item in enumerate(root.items) if (case := reader.item(item, (index,))) is not None]
-        case yaml.Mapping():
+        case yaml.YamlMapping():
             cases = [
                 Case(sql, reader.text(entry.value, (sql,), is_verdict=True), None, entry.line)
                 for sql, entry in root.entries.items()
@@ -83,8 +83,8 @@ class _Cases:
     def report(self, path: Path, line: int, message: str) -> None:
         self.problems.append(Problem(dotted(path), line, message))
 
-    def item(self, node: yaml.Node, path: Path) -> Case | None:
-        if not isinstance(node, yaml.Mapping):
+    def item(self, node: yaml.YamlNode, path: Path) -> Case | None:
+        if not isinstance(node, yaml.YamlMapping):
             self.report(path, node.line, "found no mapping; expected {sql: …, expect: …}")
             return None
         for key, entry in node.entries.items():
@@ -102,8 +102,8 @@ class _Cases:
                 self.report(path, node.line, f"found no key {key}; expected sql and expect")
         return Case(given.get("sql") or "", given.get("expect"), given.get("database"), node.line)
 
-    def text(self, node: yaml.Node, path: Path, *, is_verdict: bool) -> str | None:
-        if not isinstance(node, yaml.Scalar) or not isinstance(node.value, str):
+    def text(self, node: yaml.YamlNode, path: Path, *, is_verdict: bool) -> str | None:
+        if not isinstance(node, yaml.YamlScalar) or not isinstance(node.value, str):
             self.report(path, node.line, f"found no text; expected {EXPECTED if is_verdict else 'text'}")
             return None
         if is_verdict:

@@ -39,7 +39,7 @@ class DryRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sql: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ProbeVerdict(msgspec.Struct, frozen=True):
     decision: Literal["allow", "deny"]
     reason: str
     matched_rule: str
@@ -50,7 +50,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class DryRunAnswer(msgspec.Struct, frozen=True):
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ProbeVerdict, ...]
     truncated: bool
     total_tables: int
     policy_hash: str
@@ -117,17 +117,17 @@ def _text(probe: Probe) -> str:
     return STATEMENTS[probe.action].format(target)
 
 
-def _verdict(facts: Statement | Unparsed, decision: Decision) -> Verdict:
+def _verdict(facts: Statement | Unparsed, decision: Decision) -> ProbeVerdict:
     action = facts.kind.lower() if isinstance(facts, Statement) else "unknown"
     match decision:
         case Denied():
-            return Verdict("deny", decision.reason, decision.matched_rule or decision.policy_rule, decision.tables, action)
+            return ProbeVerdict("deny", decision.reason, decision.matched_rule or decision.policy_rule, decision.tables, action)
         case Allowed():
-            return Verdict("allow", f"permitted by {decision.matched_rule}", decision.matched_rule, decision.tables, action)
+            return ProbeVerdict("allow", f"permitted by {decision.matched_rule}", decision.matched_rule, decision.tables, action)
         case Held():
             rule = decision.allowed.matched_rule
             waits = f"permitted by {rule}, but each call waits for a human's approval (approvals.{decision.write_class})"
-            return Verdict("allow", waits, rule, decision.allowed.tables, action)
+            return ProbeVerdict("allow", waits, rule, decision.allowed.tables, action)
 
 
 def _table(probe: Probe) -> TableKey:

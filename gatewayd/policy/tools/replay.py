@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from gatewayd.policy.tools.expect import Verdict
+from gatewayd.policy.tools.expect import CaseVerdict
 
-Change = Literal["now denied", "now allowed", "now held"]
+Flip = Literal["now denied", "now allowed", "now held"]
 SHAPES: Final = 5000
 NO_AGENT: Final = "-"
 
@@ -35,11 +35,11 @@ class Recorded(msgspec.Struct, frozen=True):
         return self.rule in ("approval_denied", "approval_expired")
 
 
-class Shape(msgspec.Struct):
+class StatementShape(msgspec.Struct):
     """Statements of one fingerprint that flip in one way. `sql` and `id` are of the first that came."""
 
     database: str
-    change: Change
+    change: Flip
     rule: str
     reason: str
     fingerprint: str
@@ -76,16 +76,16 @@ class Replay:
 
     def __init__(self) -> None:
         self.totals = Totals()
-        self.by_rule: Counter[tuple[Change, str]] = Counter()
-        self.by_table: Counter[tuple[Change, str]] = Counter()
-        self.by_agent: Counter[tuple[Change, str]] = Counter()
-        self._shapes: dict[tuple[str, str, Change, str], Shape] = {}
+        self.by_rule: Counter[tuple[Flip, str]] = Counter()
+        self.by_table: Counter[tuple[Flip, str]] = Counter()
+        self.by_agent: Counter[tuple[Flip, str]] = Counter()
+        self._shapes: dict[tuple[str, str, Flip, str], StatementShape] = {}
 
-    def shapes(self) -> list[Shape]:
+    def shapes(self) -> list[StatementShape]:
         """The most frequent first."""
         return sorted(self._shapes.values(), key=lambda shape: -shape.count)
 
-    def compare(self, recorded: Recorded, verdict: Verdict) -> Change | None:
+    def compare(self, recorded: Recorded, verdict: CaseVerdict) -> Flip | None:
         """Count one statement whose recorded decision is known."""
         self.totals.statements += 1
         change = change_of(recorded, verdict)
@@ -111,7 +111,7 @@ class Replay:
         self._keep(recorded, verdict, change, rule, tables)
         return change
 
-    def _keep(self, recorded: Recorded, verdict: Verdict, change: Change, rule: str, tables: tuple[str, ...]) -> None:
+    def _keep(self, recorded: Recorded, verdict: CaseVerdict, change: Flip, rule: str, tables: tuple[str, ...]) -> None:
         key = (recorded.database, recorded.fingerprint, change, rule)
         shape = self._shapes.get(key)
         if shape is None:
@@ -119,19 +119,19 @@ class Replay:
                 self.totals.shapes_left_out += 1
                 return
             first = (recorded.fingerprint, recorded.sql, recorded.id, tables, recorded.ts, recorded.ts)
-            shape = self._shapes[key] = Shape(recorded.database, change, rule, verdict.reason, *first)
+            shape = self._shapes[key] = StatementShape(recorded.database, change, rule, verdict.reason, *first)
         shape.count += 1
         shape.last_ts = recorded.ts
         agent = recorded.agent or NO_AGENT
         shape.agents[agent] = shape.agents.get(agent, 0) + 1
 
 
-def change_of(recorded: Recorded, verdict: Verdict) -> Change | None:
+def change_of(recorded: Recorded, verdict: CaseVerdict) -> Flip | None:
     """How the verdict differs from what was recorded; None when it does not, or the rule alone does."""
     was = "held" if recorded.was_held else "allow" if recorded.decision == "ALLOW" else "deny"
     # What a human approved reads ALLOW like any other: under a policy that still holds, that is no change worth a line, but it
     # cannot be told apart from a statement that was never held, and hiding those would be worse.
     if was == verdict.decision:
         return None
-    changes: dict[str, Change] = {"deny": "now denied", "allow": "now allowed", "held": "now held"}
+    changes: dict[str, Flip] = {"deny": "now denied", "allow": "now allowed", "held": "now held"}
     return changes[verdict.decision]

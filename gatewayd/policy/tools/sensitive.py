@@ -22,10 +22,10 @@ from gatewayd.policy.file.model import (
     Pseudonymize,
 )
 
-Family = Literal["text", "integer", "decimal", "uuid", "date", "other"]
+ValueKind = Literal["text", "integer", "decimal", "uuid", "date", "other"]
 Comments = Mapping[tuple[str, str, str], str]  # (schema, table, column) -> its comment
 
-_FAMILIES: Final[Mapping[str, Family]] = {
+_FAMILIES: Final[Mapping[str, ValueKind]] = {
     **dict.fromkeys(("text", "character varying", "character"), "text"),
     **dict.fromkeys(("smallint", "integer", "bigint"), "integer"),
     **dict.fromkeys(("numeric", "real", "double precision"), "decimal"),
@@ -49,7 +49,7 @@ class Trait(msgspec.Struct, frozen=True):
 
     phrases: str  # with commas between
     reason: str
-    masks: Mapping[Family, Mask]
+    masks: Mapping[ValueKind, Mask]
     rest: Mask | None = None
     is_secret: bool = False
 
@@ -200,7 +200,7 @@ def _of_table(relation: Relation, catalog: Catalog, comments: Comments) -> Itera
             yield Suspect(relation.schema, relation.name, column.name, column.type, mask, why, trait.is_secret)
 
 
-def _trait(relation: Relation, column: Column, kind: Family, comment: str) -> tuple[Trait | None, str]:
+def _trait(relation: Relation, column: Column, kind: ValueKind, comment: str) -> tuple[Trait | None, str]:
     if column.type in ("boolean", "interval", "tsvector") or column.type.endswith("[]"):
         return None, ""
     words = words_of(column.name)
@@ -236,7 +236,7 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
-def family(type_: str, catalog: Catalog) -> Family:
+def family(type_: str, catalog: Catalog) -> ValueKind:
     """The family of a type as the catalog prints it; masks are offered by family (decision 10). A domain is of its base's."""
     found = _FAMILIES.get(type_)
     if found is not None:

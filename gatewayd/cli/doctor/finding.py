@@ -6,7 +6,7 @@ import msgspec
 
 from gatewayd.cli.output import Output, style_of, visible
 
-Outcome = Literal["OK", "WARN", "FAIL", "SKIP"]
+CheckOutcome = Literal["OK", "WARN", "FAIL", "SKIP"]
 _WIDTH: Final = 16
 
 
@@ -14,7 +14,7 @@ class Check(msgspec.Struct, frozen=True):
     """`found` says how things are, `remedy` what to do about it; empty where nothing is to be done."""
 
     check: str
-    outcome: Outcome
+    outcome: CheckOutcome
     found: str
     remedy: str = ""
     database: str | None = None
