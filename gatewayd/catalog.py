@@ -171,6 +171,17 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
             ahead += [(self.by_oid[oid], rule) for oid, rule in (*below, *ruled) if oid in self.by_oid]
         return found
 
+    def has_column(self, relation: Relation, name: str) -> bool:
+        """Whether the relation has a column of this name, its system columns left aside."""
+        names = self._column_names.get(relation.oid)
+        if names is None:
+            names = self._column_names[relation.oid] = frozenset(column.name for column in relation.columns)
+        return name in names
+
+    @cached_property
+    def _column_names(self) -> dict[int, frozenset[str]]:
+        return {}
+
     @cached_property
     def indexes_by_table(self) -> Mapping[int, tuple[Relation, ...]]:
         found: dict[int, list[Relation]] = {}

@@ -8,7 +8,7 @@ from gatewayd.catalog import Catalog, Relation
 from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.masking.rewrite import masked_explain as explain
 from gatewayd.masking.rewrite.masked_source import source
-from gatewayd.masking.rewrite.source_rewrite import NotRewritten, Source, rewrite
+from gatewayd.masking.rewrite.source_rewrite import NotRewritten, Source, TooLarge, rewrite
 from gatewayd.masking.rules import constraints
 from gatewayd.masking.rules import masked_writes as writes
 from gatewayd.masking.rules.marks import marks_of, masking_of
@@ -21,7 +21,7 @@ from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.facts.statement import RelationUse, Statement
 from gatewayd.sql.lineage.origins import Entangled
 from gatewayd.sql.lineage.whole_statement import columns_of, touches
-from gatewayd.sql.text.parse import parse, place
+from gatewayd.sql.text.parse import NotParsed, parse, place
 
 Stage = Literal["gate", "salt", "shadow", "rewrite"]
 
@@ -115,7 +115,7 @@ def plan(statement: Statement, policy: Policy, catalog: Catalog, *, salt: bytes 
     try:
         return _rewritten(statement, touched, rules, salt)
     except NotRewritten as failure:
-        return _withheld("gate" if failure.shape else "rewrite", str(failure))
+        return _not_rewritten(failure)
 
 
 def _set_off(use: RelationUse, relation: Relation, catalog: Catalog) -> list[Relation]:
@@ -153,7 +153,7 @@ def _after_execution(statement: Statement, rules: MaskRules, salt: bytes | None)
             reason = f"{reason} ({place(statement.sql.encode(), entangled.position)})"
         return Withheld("gate", reason, reason)
     except NotRewritten as failure:
-        return _withheld("gate" if failure.shape else "rewrite", str(failure))
+        return _not_rewritten(failure)
     return masking_of(statement, columns, marks, salt)
 
 
@@ -194,7 +194,10 @@ def _rewritten(statement: Statement, touched: list[_Touched], rules: MaskRules, 
     read = [each for each in touched if not each.use.writes]
     if not read or statement.kind.startswith(_LEAVES_NAMES):
         return Rewritten(statement, (), ())
-    tree = parse(statement.sql)
+    try:
+        tree = parse(statement.sql, whole=True)
+    except NotParsed:
+        raise TooLarge from None
     found = list(nodes(tree.node))
     named = mentions_among(found)
     parameters = Parameters(salt)
@@ -225,6 +228,12 @@ _REASONS: Final[dict[Stage, str]] = {
     "shadow": "the masks of this database cannot be matched with its tables at the moment, so the statement did not run",
     "rewrite": "the gateway could not mask this statement, so it did not run; write it in a simpler form",
 }
+
+
+def _not_rewritten(failure: NotRewritten) -> Withheld:
+    if isinstance(failure, TooLarge):
+        return Withheld("gate", str(failure), str(failure))
+    return _withheld("gate" if failure.shape else "rewrite", str(failure))
 
 
 def _withheld(stage: Stage, reason: str) -> Withheld:

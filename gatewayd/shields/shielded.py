@@ -5,7 +5,7 @@ old one with exactly the expected queries in it.
 """
 
 from gatewayd.catalog import Catalog
-from gatewayd.masking.rewrite.source_rewrite import NotRewritten, Source, rewrite
+from gatewayd.masking.rewrite.source_rewrite import Source, TooLarge, rewrite
 from gatewayd.masking.rules.mentions import mentions_among, nodes
 from gatewayd.policy.decide.decision import rules_of
 from gatewayd.policy.file.model import Policy
@@ -27,9 +27,9 @@ def shielded(statement: Statement, policy: Policy, catalog: Catalog) -> tuple[St
     if not views:
         return statement, ()
     try:
-        tree = parse(statement.sql)
+        tree = parse(statement.sql, whole=True)
     except NotParsed:
-        raise NotRewritten("the statement does not parse") from None
+        raise TooLarge from None
     found = list(nodes(tree.node))
     named = mentions_among(found)
     sources: dict[int, Source] = {position: fence(view, named) for position, view in views.items()}

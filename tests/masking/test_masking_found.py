@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gatewayd.masking.plan import Withheld
 from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
 from tests.masking.masking_rig import Denied, Failed, Outcome, Rig, rig
@@ -96,3 +97,18 @@ async def test_no_statement_is_denied_for_another_reason(twins: tuple[Rig, Rig])
             if isinstance(outcome, Denied):
                 denied.append((sql, outcome.reason))
     assert not denied, "\n".join(map(str, denied))
+
+
+async def test_a_long_list_of_constants_is_no_reason_to_refuse(twins: tuple[Rig, Rig]) -> None:
+    """Constants in bulk are left out of the facts' tree, so the tree that a rewritten text is held against must be another one."""
+    outcome = await twins[0](f"SELECT id, ssn FROM users WHERE id IN ({', '.join(map(str, range(6000)))})")
+    assert isinstance(outcome, Result)
+    assert len(outcome.rows) == 3
+
+
+async def test_a_text_that_grows_beyond_its_bound_is_refused_with_the_bound(twins: tuple[Rig, Rig]) -> None:
+    sql = "SELECT 1 FROM " + ", ".join(f"(SELECT ssn FROM users WHERE id IN ({', '.join(['1'] * 3000)})) q{n}" for n in range(40))
+    for ask in twins:
+        outcome = await ask(sql)
+        assert isinstance(outcome, Withheld) if ask.rewriting else isinstance(outcome, Result)
+        assert not isinstance(outcome, Withheld) or "more than 1048576 bytes, or too many parts" in outcome.reason_agent

@@ -9,10 +9,10 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.masking.rewrite.source_rewrite import Edit, NotRewritten, in_characters, parsed, plain, spliced
+from gatewayd.masking.rewrite.source_rewrite import Edit, NotRewritten, TooLarge, in_characters, parsed, plain, spliced
 from gatewayd.masking.rules.mentions import mentions, nodes
 from gatewayd.sql.facts.statement import Statement
-from gatewayd.sql.text.parse import parse
+from gatewayd.sql.text.parse import NotParsed, parse
 from gatewayd.sql.text.tokens import scan
 
 _GROUPS: Final = ("distinctClause", "groupClause", "larg")
@@ -45,7 +45,10 @@ def without_costs(statement: Statement) -> tuple[Statement, tuple[tuple[int, int
     else:  # EXPLAIN VERBOSE …
         edit = Edit(tree.start + second.start, tree.start + second.end, "(VERBOSE, COSTS OFF)")
     text = spliced(tree.data, [edit])
-    node = parse(tree.data.decode()).node
+    try:
+        node = parse(tree.data.decode(), whole=True).node
+    except NotParsed:
+        raise TooLarge from None
     node["ExplainStmt"]["options"] = [*options, msgspec.json.decode(_WITHOUT_COSTS)]
     if plain(node) != plain(parsed(text)):
         raise NotRewritten("the rewritten EXPLAIN does not say what it should")

@@ -26,7 +26,10 @@ _LOCATION: Final = re.compile(r',"location":-?\d+')  # most positions; it begins
 _POSITION: Final = re.compile(r',?"(?:\w*location|stmt_len|\w*list_(?:start|end))":-?\d+')
 _OTHERS: Final = ('{"location":', '_location":', 'list_start":', 'list_end":')
 _MARK: Final = "gatewayd"
+MAX_REWRITTEN_BYTES: Final = 1024 * 1024
+MAX_REWRITTEN_JSON_BYTES: Final = 8 * 1024 * 1024
 _KEPT_CHARACTERS: Final = 8192  # a tree takes about ten times its text
+_MARKED: Final = re.compile(r'"Range\w+":\{"gatewayd":(\d+)\}')
 _MOVING: Final = ("ColumnRef", "SubLink", "RangeVar")
 
 
@@ -36,6 +39,17 @@ class NotRewritten(Exception):
     def __init__(self, reason: str, *, shape: bool = False) -> None:
         super().__init__(reason)
         self.shape = shape
+
+
+class TooLarge(NotRewritten):
+    """The new text or its tree is beyond its bound. The words are fit for an agent."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"this statement with the masks of its columns has more than {MAX_REWRITTEN_BYTES} bytes, or too many parts; send it "
+            "in several smaller ones, or name fewer masked columns and tables",
+            shape=True,
+        )
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -65,6 +79,8 @@ def rewrite(
     edits = sorted(cuts.edits, key=lambda edit: edit.start)
     if any(before.end > after.start for before, after in pairwise(edits)):
         raise NotRewritten("two places to replace overlap", shape=True)
+    if len(tree.data) + sum(len(edit.text) for edit in edits) > MAX_REWRITTEN_BYTES:
+        raise TooLarge
     text = spliced(tree.data, edits)
     _verify(text, tree, cuts)
     moved = _Moved(edits)
@@ -201,18 +217,16 @@ def spliced(data: bytes, edits: list[Edit]) -> str:
 
 def _verify(text: str, tree: Tree, cuts: _Cuts) -> None:
     """The new text says what the old one said, with the subqueries in it and nothing else."""
-    subqueries: list[tuple[str, str]] = []
-    for number, (kind, body, relation) in enumerate(cuts.replaced):
+    subqueries: list[str] = []
+    for number, (_, body, relation) in enumerate(cuts.replaced):
         alias = relation.get("alias", {"aliasname": relation.get("relname", "")})
         query = _plain_query(cuts.queries[relation.get("location", 0)])
         body.clear()
         body[_MARK] = number  # no node has such a field, and a constant cannot look like one
-        subqueries.append((f'"{kind}":{{"{_MARK}":{number}}}', f'"RangeSubselect":{{"subquery":{query},"alias":{plain(alias)}}}'))
+        subqueries.append(f'"RangeSubselect":{{"subquery":{query},"alias":{plain(alias)}}}')
     for body in cuts.references:
         body["fields"] = body["fields"][cuts.shortened[body["location"]] :]
-    expected = plain(tree.node)
-    for mark, subquery in subqueries:
-        expected = expected.replace(mark, subquery)
+    expected = _MARKED.sub(lambda mark: subqueries[int(mark[1])], plain(tree.node))
     if expected != plain(parsed(text)):
         raise NotRewritten("the rewritten text does not say what it should")
 
@@ -220,9 +234,12 @@ def _verify(text: str, tree: Tree, cuts: _Cuts) -> None:
 def parsed(sql: str) -> Node:
     """The tree of the one statement of a text that may hold parameters."""
     try:
-        statements = msgspec.json.decode(parse_sql_json(sql))["stmts"]
+        json = parse_sql_json(sql)
     except ParseError:
         raise NotRewritten("the rewritten text does not parse") from None
+    if len(json) > MAX_REWRITTEN_JSON_BYTES:
+        raise TooLarge
+    statements = msgspec.json.decode(json)["stmts"]
     if len(statements) != 1:
         raise NotRewritten("the rewritten text is not one statement")
     node: Node = statements[0]["stmt"]

@@ -7,9 +7,9 @@ what it raises is a bug, which the pipeline turns into `internal_error`.
 from collections.abc import Mapping
 from typing import Final
 
-from gatewayd.catalog import Catalog
+from gatewayd.catalog import SYSTEM_COLUMNS, Catalog
 from gatewayd.policy.decide import guardrails
-from gatewayd.policy.decide.function_rules import SEARCH_PATH, SERIALS, FunctionRules, has_column, is_grammar
+from gatewayd.policy.decide.function_rules import SEARCH_PATH, SERIALS, FunctionRules, is_grammar
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held
 from gatewayd.policy.decide.reasons import Refusal, at, bounded, shown
 from gatewayd.policy.decide.relation_rules import RelationRules
@@ -18,6 +18,7 @@ from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.facts.statement import FieldUse, RelationUse, Statement, Unparsed
 from gatewayd.sql.text.encodings import other_name
 
+STORED: Final = ("table", "partitioned table", "materialized view", "foreign table")
 TABLES: Final = 64
 
 NO_TARGET: Final = "has no table target that a policy can grant, so it is denied whatever the policy says"
@@ -194,8 +195,11 @@ def _is_column(field: FieldUse, statement: Statement, relations: RelationRules, 
     """Whether text and catalog prove that this selection takes a column. A column shadows a function of its name."""
 
     def of_relation(index: int | None, *, system: bool) -> bool:
-        use = statement.relations[index] if index is not None else None
-        return use is not None and has_column(catalog.relation(*relations.locate(use)), field.name, system=system)
+        relation = catalog.relation(*relations.locate(statement.relations[index])) if index is not None else None
+        if relation is None:
+            return False
+        of_system = system and field.name in SYSTEM_COLUMNS and relation.kind in STORED
+        return of_system or catalog.has_column(relation, field.name)
 
     if field.columns is not None:
         return field.name in field.columns

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.catalog import SYSTEM_COLUMNS, Catalog, Function, Relation, Type
+from gatewayd.catalog import Catalog, Function, Relation, Type
 from gatewayd.policy.decide.reasons import Refusal, allow, at, dotted, shown
 from gatewayd.policy.file.model import Policy
 from gatewayd.sql.builtins import extensions as builtins_extensions
@@ -20,7 +20,6 @@ from gatewayd.sql.builtins.lookup import Builtin, Verdict
 from gatewayd.sql.facts.statement import FieldUse, FunctionUse, OperatorUse, TypeUse
 
 SEARCH_PATH: Final = "public"  # the only user schema that an unqualified name is looked up in (decision 11)
-STORED: Final = ("table", "partitioned table", "materialized view", "foreign table")
 TRIGGERS: Final = frozenset({"suppress_redundant_updates_trigger", "tsvector_update_trigger", "tsvector_update_trigger_column"})
 SERIALS: Final = frozenset({"serial", "serial2", "serial4", "serial8", "smallserial", "bigserial"})
 SQL_RUNNING_EXTENSIONS: Final = frozenset({"tablefunc", "xml2", "dblink"})  # their STABLE functions run SQL text they are given
@@ -332,12 +331,3 @@ def _refuse_setting(name: str) -> Blocked | None:
     if known is not None and known.verdict is Verdict.ALLOWED:
         return None
     return Blocked("function current_setting", f"setting {shown(name)} is not among those that SHOW may print")
-
-
-def has_column(relation: Relation | None, name: str, *, system: bool) -> bool:
-    """Whether the catalog proves the column. `system`: whether the system columns count, as they do on a table itself."""
-    if relation is None:
-        return False
-    return any(column.name == name for column in relation.columns) or (
-        system and name in SYSTEM_COLUMNS and relation.kind in STORED
-    )

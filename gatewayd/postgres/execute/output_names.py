@@ -42,24 +42,27 @@ def distinct(names: Iterable[str]) -> tuple[str, ...] | None:
     if len(taken) == len(names):
         return None
     seen: set[str] = set()
+    numbers: dict[str, int] = {}
     chosen: list[str] = []
     for name in names:
         if name in seen:
-            name = _free_name(name, taken)
+            name = _free_name(name, taken, numbers)
             taken.add(name)
         seen.add(name)
         chosen.append(name)
     return tuple(chosen)
 
 
-def _free_name(name: str, taken: set[str]) -> str:
-    number = 2
+def _free_name(name: str, taken: set[str], numbers: dict[str, int]) -> str:
+    """`numbers`: the last number tried for each name, so that equal names cost a look-up each, not one for each before."""
+    number = numbers.get(name, 1)
     while True:
+        number += 1
         suffix = f"_{number}"
         kept = name.encode()[: NAME_BYTES - len(suffix)].decode(errors="ignore")
         if kept + suffix not in taken:
+            numbers[name] = number
             return kept + suffix
-        number += 1
 
 
 def _columns(statement: Statement, star: Star, catalog: Catalog) -> tuple[str, ...] | None:

@@ -14,41 +14,50 @@ def of_catalog_relations(walk: Walk) -> dict[int, frozenset[str]]:
     if not asked:
         return {}
     everywhere = set(walk.names)  # includes names that turn out to be something else
-    names: dict[int, set[str]] = {}
     whole: set[int] = set()
-    by_name: dict[str, list[RangeItem]] = {}
+    seen: set[int] = set()  # in a FROM, or written
+    by_name: dict[str, set[int]] = {}  # name of an item -> the relations whose columns it shows
     pending = [part for query in walk.queries.values() for part in query.parts]
     while pending:
         item = pending.pop()
+        below = _below(item)
+        seen.update(below)
         if item.name is not None:
-            by_name.setdefault(item.name, []).append(item)
-        if item.relation is not None:
-            names.setdefault(item.relation.index, set())
+            by_name.setdefault(item.name, set()).update(below)
         if item.natural or item.aliases:
-            whole.update(_below(item))
+            whole.update(below)
         everywhere.update(item.merged)
         pending.extend(side for side in (item.left, item.right) if side is not None)
-    for name in walk.names:  # a whole row
-        for item in by_name.get(name, ()):
-            whole.update(_below(item))
+    parts = {id(query.scope): query.parts for query in walk.queries.values()}
+    rows = set(walk.names)  # names of items that are read as a whole
     for fields, scope in walk.stars:
         if len(fields) > 1:
-            for item in by_name.get(fields[-2]["String"].get("sval", ""), ()):
-                whole.update(_below(item))
+            rows.add(fields[-2]["String"].get("sval", ""))
         else:
-            for query in walk.queries.values():
-                if query.scope is scope:
-                    for part in query.parts:
-                        whole.update(_below(part))
+            for part in parts.pop(id(scope), ()):
+                whole.update(_below(part))
+    for name in rows & by_name.keys():
+        whole.update(by_name[name])
+    selected: dict[str, set[str]] = {}  # name of an item -> what is selected from it
     for fields, _, _ in walk.fields:
         name = fields[-1]["String"].get("sval", "")
-        items = by_name.get(fields[-2]["String"].get("sval", ""), ()) if len(fields) > 1 else ()
-        for item in items:
-            for index in _below(item):
-                names.setdefault(index, set()).add(name)
-        if not items:
+        of = fields[-2]["String"].get("sval", "") if len(fields) > 1 else None
+        if of is not None and of in by_name:
+            selected.setdefault(of, set()).add(name)
+        else:
             everywhere.add(name)
-    return {index: frozenset(found | everywhere) for index, found in names.items() if index in asked and index not in whole}
+    called: dict[int, list[str]] = {index: [] for index in asked}
+    for name, indexes in by_name.items():
+        for index in indexes & asked:
+            called[index].append(name)
+    sets: dict[tuple[str, ...], frozenset[str]] = {}  # shared: many items may have one name
+    found: dict[int, frozenset[str]] = {}
+    for index in asked & seen - whole:
+        names = tuple(called[index])
+        if names not in sets:
+            sets[names] = frozenset(everywhere.union(*(selected.get(name, ()) for name in names)))
+        found[index] = sets[names]
+    return found
 
 
 def used(walk: Walk) -> frozenset[str] | None:

@@ -67,6 +67,7 @@ _TYPE_NAME = NODES["TypeName"]
 def column_ref(walk: Walk, body: Node, scope: Scope) -> None:
     fields = body["fields"]
     last = fields[-1].get("String")
+    walk.refer()
     if id(body) not in walk.plain:
         walk.used.add("*" if last is None else last.get("sval", ""))
     if last is None:

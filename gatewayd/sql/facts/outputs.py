@@ -70,6 +70,7 @@ class Outputs:
         self._selections = walk.fields
         self._functions = walk.functions
         self._projections = walk.projections
+        self._told: dict[int, tuple[Columns, tuple[str, ...]]] = {}  # by id() of an item: its columns, and the names among them
 
     def of_statement(self, body: Node) -> Columns:
         """The result columns of a SELECT, or of the RETURNING of a DML; empty for a DML without one."""
@@ -112,8 +113,11 @@ class Outputs:
             return FieldUse(name, position)
         if item.relation is not None and not item.aliases:
             return FieldUse(name, position, item.relation.index)
-        columns = self._of_item(item)
-        names = tuple(column for column in columns if type(column) is str)
+        told = self._told.get(id(item))
+        if told is None:
+            columns = self._of_item(item)
+            told = self._told[id(item)] = columns, tuple(column for column in columns if type(column) is str)
+        columns, names = told
         if name in names or len(names) == len(columns):
             return FieldUse(name, position, columns=names)
         return FieldUse(name, position, outputs=columns)

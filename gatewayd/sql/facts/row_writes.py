@@ -106,7 +106,7 @@ def _open(walk: Walk, body: Node, outside: Scope, verb: str) -> tuple[Scope, Sco
         outside = outside.with_ctes(open_with(walk, body["withClause"], outside))
     scope = Scope(outside.ctes, outside)
     query = Query(scope)
-    walk.queries[id(body)] = query
+    walk.query(body, query)
     return outside, scope, query
 
 

@@ -23,7 +23,7 @@ def select(walk: Walk, body: Node, outside: Scope) -> None:
             walk.refuse("INTO inside a statement", body["intoClause"]["rel"])
     scope = Scope(outside.ctes, outside)
     query = Query(scope)
-    walk.queries[id(body)] = query
+    walk.query(body, query)
     if body.get("op", "SETOP_NONE") != "SETOP_NONE":
         query.arms = (body["larg"], body["rarg"])
         for arm in query.arms:
@@ -119,6 +119,7 @@ def from_item(walk: Walk, node: Node, level: Scope, left: Scope) -> tuple[RangeI
 
     `left` is what LATERAL items (and functions always) see of their own level; others see what lies outside of `level`."""
     [(kind, body)] = node.items()
+    walk.range_item()
     known = NODES.get(kind)
     if known is None or not body.keys() <= known.known:
         walk.refuse_node(kind, body)

@@ -6,14 +6,18 @@ queries.py, changes.py, definitions.py and alterations.py; they push what is to 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from gatewayd.catalog import Event
 from gatewayd.sql.facts.grammar import EXPRESSIONS, NODES, Form
 from gatewayd.sql.facts.kinds import part_words
 from gatewayd.sql.facts.scope import Query, RangeItem, Scope
 from gatewayd.sql.facts.statement import FunctionUse, OperatorUse, Site, TypeUse
-from gatewayd.sql.text.parse import Node
+from gatewayd.sql.text.parse import Node, NotParsed
+
+MAX_RELATIONS: Final = 2_000
+MAX_REFERENCES: Final = 20_000
+MAX_QUERIES: Final = 2_000
 
 Handler = Callable[["Walk", Node, Scope], None]
 Rule = Literal["block_unqualified_dml", "block_ddl", "block_dml", "refused"]
@@ -48,6 +52,7 @@ class Walk:
         "explains",
         "fields",
         "functions",
+        "items",
         "locked",
         "locks",
         "modifies",
@@ -56,6 +61,7 @@ class Walk:
         "plain",
         "projections",
         "queries",
+        "references",
         "relations",
         "setting",
         "sites",
@@ -72,6 +78,8 @@ class Walk:
         self.stack: list[tuple[str, Any, Scope]] = []
         self.relations: list[Use] = []
         self.functions: dict[tuple[object, ...], FunctionUse] = {}
+        self.references = 0  # column references, stars among them
+        self.items = 0  # of FROM clauses
         self.projections: dict[tuple[object, ...], tuple[list[Node], int, Scope]] = {}
         """By key of a function: the names and the scope of the selection that its call is where nothing is called so."""
         self.fields: list[
@@ -176,7 +184,23 @@ class Walk:
             self.check_schema(schema, relation)
         use = Use(relation, reads=reads, writes=writes, creates=creates)
         self.relations.append(use)
+        _bound(len(self.relations), MAX_RELATIONS, "tables")
         return use
+
+    def refer(self) -> None:
+        """Note one column reference."""
+        self.references += 1
+        _bound(self.references, MAX_REFERENCES, "column references")
+
+    def range_item(self) -> None:
+        """Note one item of a FROM clause, a join among them."""
+        self.items += 1
+        _bound(self.items, MAX_RELATIONS, "tables, joins, subqueries and functions in FROM")
+
+    def query(self, body: Node, query: Query) -> None:
+        """Note a SELECT, or a row write, by its body."""
+        self.queries[id(body)] = query
+        _bound(len(self.queries), MAX_QUERIES, "queries inside each other or beside each other")
 
     def check_schema(self, schema: str, body: Node) -> None:
         """Temporary schemas outlive the statement in a pooled connection."""
@@ -226,6 +250,12 @@ class Walk:
         key = (schema, name)
         if key not in self.operators:
             self.operators[key] = OperatorUse(schema, name, position)
+
+
+def _bound(count: int, limit: int, what: str) -> None:
+    """What deciding a statement costs follows these counts, so each has its bound. Raises NotParsed."""
+    if count > limit:
+        raise NotParsed(f"the statement has more than {limit} {what}; send it in several smaller ones")
 
 
 def steps(handlers: Mapping[str, Handler]) -> dict[str, _Step]:

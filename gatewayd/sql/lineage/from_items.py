@@ -12,9 +12,6 @@ from gatewayd.sql.lineage.relation_columns import Relations
 from gatewayd.sql.lineage.with_queries import With, Withs
 from gatewayd.sql.text.parse import Node
 
-JOINED_COLUMNS: Final = 10_000
-"""Of one join: their lists are built join by join."""
-
 _SYSTEM_COLUMNLESS: Final = ("view", "composite type")
 
 
@@ -55,6 +52,7 @@ class FromItems(Relations):
                 return part, named
             case _:
                 raise Entangled(f"{kind} in FROM: {NOT_NAMED}")
+        self.spend(len(item.columns))
         return item, [item]
 
     def _range_var(self, body: Node, withs: Withs | None) -> Item:
@@ -92,8 +90,7 @@ class FromItems(Relations):
             merged = tuple(column.name for column in left_part.columns if not column.many and column.name in right_names)
         for side in (left_part, right_part):
             self.named(merged, side, "NATURAL JOIN" if body.get("isNatural") else "JOIN … USING")
-        if len(left_part.columns) + len(right_part.columns) > JOINED_COLUMNS:
-            raise Entangled("too many columns are joined here to tell where each comes from; select the columns you need first")
+        self.spend(len(left_part.columns) + len(right_part.columns))
         both = set(merged)
         rest = [column for side in (left_part, right_part) for column in side.columns if column.many or column.name not in both]
         part = _aliased(Item(None, [*map(Column, merged), *rest]), body)

@@ -16,8 +16,23 @@ from gatewayd.sql.text.parse import Node
 Columns = tuple[Column, ...]
 
 NOT_NAMED: Final = "a masked column may be among what is read here"
+MAX_COLUMNS_SEEN: Final = 100_000
 _REMEDY: Final = "under post-execution masking it can only be selected as a plain column: leave it out of {place}"
 _GROUPED: Final = ", and group by the primary key: then the other columns of its table may be selected as they are"
+
+
+class _Listed:
+    """Output columns by name. Holds them, so that their identity is theirs alone."""
+
+    __slots__ = ("by_name", "columns", "first_many")
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self.first_many = next((index for index, column in enumerate(columns) if column.many), len(columns))
+        self.by_name: dict[str, list[Column]] = {}
+        for column in columns:
+            if not column.many:
+                self.by_name.setdefault(column.name, []).append(column)
 
 
 class Places(ABC):
@@ -25,6 +40,17 @@ class Places(ABC):
 
     def __init__(self, marks: Marks) -> None:
         self.marks = marks
+        self._columns_seen = 0
+        self._listed: dict[int, _Listed] = {}
+
+    def spend(self, columns: int) -> None:
+        """Count the columns of a query or range item: stars over stars would build them again and again. Raises Entangled."""
+        self._columns_seen += columns
+        if self._columns_seen > MAX_COLUMNS_SEEN:
+            raise Entangled(
+                f"the tables, joins and subqueries here have more than {MAX_COLUMNS_SEEN} columns together, too many to tell "
+                "where each comes from; name the columns you need instead of `*`, or send it in several smaller statements"
+            )
 
     @abstractmethod
     def query(self, kind: str, body: Node, outer: Level | None, withs: Withs | None) -> Columns:
@@ -121,16 +147,19 @@ class Places(ABC):
     def by_output(self, node: Node, columns: Columns, level: Level, withs: Withs | None, place: str) -> None:
         """ORDER BY and the like take a bare name for an output column first, and a number for its place."""
         [(kind, body)] = node.items()
+        listed = self._listed.get(id(columns))
+        if listed is None:
+            listed = self._listed[id(columns)] = _Listed(columns)
         if kind == "A_Const" and "ival" in body:
             number = body["ival"].get("ival", 0)
-            if any(column.many for column in columns[:number]):
+            if listed.first_many < number:
                 self.compared(columns, place)
             self.compared(columns[number - 1 : number] if number > 0 else (), place, body.get("location", -1))
             return
         fields: Sequence[Node] = body["fields"] if kind == "ColumnRef" else ()
         if len(fields) == 1 and "String" in fields[0]:
             name = fields[0]["String"].get("sval", "")
-            hits = [column for column in columns if column.name == name and not column.many]
+            hits = listed.by_name.get(name)
             if hits:
                 self.compared(hits, place, body.get("location", -1))
                 return

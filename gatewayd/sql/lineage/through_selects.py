@@ -150,6 +150,7 @@ class Queries(FromItems):
                 break
         if len(found) > MAX_COLUMNS:
             raise Entangled(f"a query here has more than {MAX_COLUMNS} columns")
+        self.spend(len(found))
         return tuple(found)
 
     def _target(self, value: Node, level: Level, withs: Withs | None) -> Column:

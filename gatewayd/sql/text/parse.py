@@ -21,6 +21,7 @@ Node = dict[str, Any]
 MAX_BYTES = 1024 * 1024
 MAX_JSON_BYTES = 64 * 1024 * 1024  # the parser's answer
 MAX_TREE_BYTES = 8 * 1024 * 1024  # of it, what is left without constants in bulk: about a hundred thousand nodes
+MAX_WHOLE_BYTES = 4 * 1024 * 1024  # of it, where every node becomes an object
 MAX_TAIL_COMMENTS = 10_000
 TOO_DEEP = "the statement is nested too deeply; flatten it"
 LARGE_BYTES = 16 * 1024  # from here on a shell with a loop hands the text to a worker thread
@@ -61,8 +62,9 @@ def is_large(sql: str) -> bool:
     return len(sql) > LARGE_BYTES
 
 
-def parse(sql: str) -> Tree:
-    """The one statement of `sql`. Raises NotParsed, and nothing else, for every other text."""
+def parse(sql: str, *, whole: bool = False) -> Tree:
+    """The one statement of `sql`. Raises NotParsed, and nothing else, for every other text. `whole`: `node` holds every constant,
+    also those in bulk, which only a smaller text may have."""
     data = _checked_bytes(sql)
     try:
         json = parse_sql_json(sql)
@@ -72,7 +74,7 @@ def parse(sql: str) -> Tree:
         found = _PLACEHOLDER.search(json)
         at = place(data, int(found[1] or 0)) if found else ""
         raise NotParsed(f"parameter placeholder at {at}: there is nothing to bind, write the value itself")
-    statements = _statements(json)
+    statements = _statements(json, whole=whole)
     if not statements:
         raise NotParsed("no statements: the text is empty, or holds only comments and semicolons")
     if len(statements) > 1:
@@ -84,9 +86,11 @@ def parse(sql: str) -> Tree:
     return Tree(data, json, raw["stmt"], start, end)
 
 
-def _statements(json: str) -> list[Node]:
+def _statements(json: str, *, whole: bool) -> list[Node]:
     try:
-        if len(json) <= bulk.PIECE_BYTES:
+        if whole and len(json) > MAX_WHOLE_BYTES:
+            raise NotParsed("the statement is too large to be rewritten for masked columns; send it in several smaller ones")
+        if whole or len(json) <= bulk.PIECE_BYTES:
             tree = _decode(json)
         elif len(json) <= MAX_JSON_BYTES and len(short := bulk.without_bulk(json)) <= MAX_TREE_BYTES:
             tree = bulk.decode(short)
