@@ -1,4 +1,4 @@
-"""A sign of life on stderr for what takes longer than a second, on terminals only (decision 14)."""
+"""Progress on stderr for work that takes longer than a second, on terminals only (decision 14)."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -8,19 +8,19 @@ from typing import Any, Final
 
 import trio
 
-PATIENCE_S: Final = 1.0
+AFTER_S: Final = 1.0
 _REFRESH_S: Final = 0.1  # a step may take less than drawing it
 
 
 class ProgressLine:
     """Counts work that is done in a loop; the bar appears with the first step after a second."""
 
-    def __init__(self, what: str, total: int | None) -> None:
+    def __init__(self, what: str, total: int | None, after_s: float) -> None:
         self._what = what
         self._total = total
         self._done = 0
         self._is_terminal = sys.stderr.isatty()
-        self._next = monotonic() + PATIENCE_S
+        self._next = monotonic() + after_s
         self._bar: Any = None
         self._task: Any = None
 
@@ -51,9 +51,9 @@ class ProgressLine:
 
 
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[ProgressLine]:
-    """`total` is how many steps there will be, None when nobody knows."""
-    shown = ProgressLine(what, total)
+def progress(what: str, total: int | None = None, *, after_s: float = AFTER_S) -> Iterator[ProgressLine]:
+    """`total` is how many steps there will be, None when that is not known. Nothing is shown before `after_s` seconds."""
+    shown = ProgressLine(what, total, after_s)
     try:
         yield shown
     finally:
@@ -61,19 +61,19 @@ def progress(what: str, total: int | None = None) -> Iterator[ProgressLine]:
 
 
 @asynccontextmanager
-async def waiting(what: str) -> AsyncIterator[None]:
-    """While the block awaits something outside of this process, that has no steps to count."""
+async def waiting(what: str, *, after_s: float = AFTER_S) -> AsyncIterator[None]:
+    """For a block that awaits something outside this process, which has no steps to count."""
     if not sys.stderr.isatty():
         yield
         return
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_spin, what)
+        nursery.start_soon(_spin, what, after_s)
         yield
         nursery.cancel_scope.cancel()
 
 
-async def _spin(what: str) -> None:
-    await trio.sleep(PATIENCE_S)
+async def _spin(what: str, after_s: float) -> None:
+    await trio.sleep(after_s)
     from rich.console import Console
 
     with Console(stderr=True).status(f"{what} …"):

@@ -28,4 +28,32 @@ class HttpBounds(msgspec.Struct, frozen=True, kw_only=True):
     """Requests taken in turns that wait unread: about a second of work. More are turned away."""
 
 
+class McpBounds(msgspec.Struct, frozen=True, kw_only=True):
+    """Of MCP over HTTP."""
+
+    body_s: float = 30.0
+    """For the whole body of a request."""
+    bodies_bytes: int = 64 * 1024 * 1024
+    """Of large request bodies, over all requests."""
+    keep_alive_s: float = 25.0
+    """Between two comments on an event stream that has nothing else to carry."""
+    sessions: int = 10_000
+    session_idle_s: float = 30 * 60.0
+
+
+class SenderBounds(msgspec.Struct, frozen=True, kw_only=True):
+    """Of what is sent to addresses of the operator: deny webhook and telemetry."""
+
+    post_s: float = 5.0
+    """For one post, with its answer's status."""
+    last_s: float = 1.0
+    """After the stop, for what is queued."""
+    queued: int = 256
+    posts_in_flight: int = 4
+    dropped_log_s: float = 60.0
+    """At least, between two log lines that count what was dropped."""
+
+
 HTTP_BOUNDS = HttpBounds()
+MCP_BOUNDS = McpBounds()
+SENDER_BOUNDS = SenderBounds()

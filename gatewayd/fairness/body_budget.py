@@ -9,12 +9,11 @@ from typing import Final, final
 from gatewayd.process_memory import Tide
 
 SMALL_BYTES: Final = 32 * 1024
-BUDGET_BYTES: Final = 64 * 1024 * 1024
 
 
 @final
 class BodyBudget:
-    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
+    def __init__(self, budget_bytes: int) -> None:
         self._budget: Final = budget_bytes
         self._held = 0
         self._tide: Final = Tide()

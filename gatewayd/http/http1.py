@@ -1,8 +1,9 @@
 """HTTP/1.1 of one connection without its socket: bytes in, requests and bodies out; answers in, bytes out.
 
 h11 reads and writes it. One short cut leads past h11: a request whose head repeats another is recognised instead of read
-(`repeated_heads.py`), and a plain answer is written here as h11 would write it. The states of the connection and
-what leads from one to the next are in `connection_state.py`.
+(`repeated_heads.py`), and a plain answer is written here as h11 would write it. Without it w1 at 8 clients costs 1.62 ms of CPU a
+call instead of 1.34 (medians of three alternating runs, busy machine, 2026-11-22): 17 %, so it stays. Each half needs the other.
+The states of the connection and what leads from one to the next are in `connection_state.py`.
 """
 
 from collections.abc import Sequence

@@ -10,6 +10,7 @@ from typing import Final, final
 import msgspec
 import trio
 
+from gatewayd.config.bounds import MCP_BOUNDS, McpBounds
 from gatewayd.fairness.body_budget import BodyBudget, BodyShare
 from gatewayd.http.exchange import Disconnected, Exchange
 from gatewayd.mcp import header_rules as headers
@@ -29,8 +30,6 @@ from gatewayd.mcp.messages import (
 )
 from gatewayd.mcp.request_head import RequestHead, asked_by
 
-KEEP_ALIVE_S: Final = 25.0
-
 
 class McpStatistics(msgspec.Struct, frozen=True):
     dispatch: DispatchStatistics
@@ -42,11 +41,19 @@ class McpStatistics(msgspec.Struct, frozen=True):
 class McpHttp:
     """The handler. `drain` refuses new work and ends event streams; calls in flight are the server's to wait for."""
 
-    def __init__(self, dispatch: Dispatch, callers: headers.Callers, *, sessions: Sessions | None = None) -> None:
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        callers: headers.Callers,
+        *,
+        sessions: Sessions | None = None,
+        bounds: McpBounds = MCP_BOUNDS,
+    ) -> None:
         self._dispatch: Final = dispatch
         self._callers: Final = callers
-        self._sessions: Final = sessions or Sessions()
-        self._bodies: Final = BodyBudget()
+        self._bounds: Final = bounds
+        self._sessions: Final = sessions or Sessions(most=bounds.sessions, idle_s=bounds.session_idle_s)
+        self._bodies: Final = BodyBudget(bounds.bodies_bytes)
         self._draining = False
         self._streams = 0
 
@@ -83,7 +90,7 @@ class McpHttp:
             held.give_back()  # here, where nothing refers to the body any more
 
     async def _message(self, exchange: Exchange, asked: RequestHead, reply: HttpReply, held: BodyShare) -> None:
-        body = await reply.body(held)
+        body = await reply.body(held, self._bounds.body_s)
         if body is None:
             return
         message = messages.parse(body)
@@ -233,7 +240,7 @@ class McpHttp:
         try:
             with mine:
                 await reply.open_stream()
-                await _keep_alive(exchange, reply)
+                await _keep_alive(exchange, reply, self._bounds.keep_alive_s)
                 return  # the client is gone
             await reply.close_stream()
         finally:
@@ -243,10 +250,10 @@ class McpHttp:
                 self._sessions.touch(session, trio.current_time())
 
 
-async def _keep_alive(exchange: Exchange, reply: HttpReply) -> None:
+async def _keep_alive(exchange: Exchange, reply: HttpReply, every_s: float) -> None:
     """Returns when the client is gone."""
     while True:
-        with trio.move_on_after(KEEP_ALIVE_S):
+        with trio.move_on_after(every_s):
             await exchange.gone()
             return
         try:

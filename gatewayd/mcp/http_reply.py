@@ -12,11 +12,10 @@ from gatewayd.mcp import messages
 from gatewayd.mcp.dispatch import RETRY_AFTER_S
 from gatewayd.mcp.messages import INVALID_REQUEST, MESSAGE_BYTES, TOO_BUSY, ProtocolError
 
-BODY_S: Final = 30.0
 RETRY_AFTER: Final[Header] = (b"retry-after", b"%d" % RETRY_AFTER_S)
 
 _TOO_LARGE: Final = ProtocolError(INVALID_REQUEST, f"the body is larger than {MESSAGE_BYTES} bytes")
-_TOO_SLOW: Final = ProtocolError(INVALID_REQUEST, f"the body did not arrive within {BODY_S:.0f} s")
+_TOO_SLOW: Final = ProtocolError(INVALID_REQUEST, "the body did not arrive in time")
 _UNWELCOME: Final = ProtocolError(
     TOO_BUSY, "too many large bodies are on their way; try again later", data={"retryAfterSeconds": RETRY_AFTER_S}
 )
@@ -41,10 +40,10 @@ class HttpReply:
     def client(self) -> str:
         return self._exchange.client
 
-    async def body(self, held: BodyShare) -> bytes | None:
+    async def body(self, held: BodyShare, within_s: float) -> bytes | None:
         """The request's whole body, or None when it was refused (413, 408, 503) or the client left; the reply is sent then."""
         try:
-            body = await self._exchange.body(MESSAGE_BYTES, BODY_S, held.grows)
+            body = await self._exchange.body(MESSAGE_BYTES, within_s, held.grows)
             if held.grows(len(body)):
                 return body
             await self.refuse(503, _UNWELCOME, RETRY_AFTER)

@@ -6,11 +6,11 @@ its path and query may hold a key.
 
 import logging
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 import trio
 
-TIMEOUT_S: Final = 5.0
+from gatewayd.config.bounds import SENDER_BOUNDS
 
 
 class PostFailed(Exception):
@@ -22,10 +22,11 @@ class PostFailed(Exception):
 
 
 class Poster:
-    """Use as `async with`; any number of posts may run at once."""
+    """Use as `async with`; any number of posts may run at once, each for at most `post_s` seconds."""
 
-    def __init__(self, url: str, version: str) -> None:
+    def __init__(self, url: str, version: str, post_s: float = SENDER_BOUNDS.post_s) -> None:
         self._url = url
+        self._post_s = post_s
         self._headers = {"content-type": "application/json", "user-agent": f"gatewayd/{version}"}
 
     async def __aenter__(self) -> Self:
@@ -42,14 +43,14 @@ class Poster:
         await self._client.aclose()
 
     async def post(self, body: bytes) -> None:
-        """Returns on any 2xx. Raises PostFailed otherwise, at the latest after TIMEOUT_S; nothing is retried or followed."""
+        """Returns on any 2xx. Raises PostFailed otherwise, at the latest after `post_s`; nothing is retried or followed."""
         try:
-            with trio.fail_after(TIMEOUT_S):
+            with trio.fail_after(self._post_s):
                 # Streamed and not read: the answer's body is nobody's business, and may never end.
                 async with self._client.stream("POST", self._url, content=body) as response:
                     if not response.is_success:
                         raise PostFailed(f"answered status {response.status_code}")
         except trio.TooSlowError:
-            raise PostFailed(f"no answer within {TIMEOUT_S:g} s") from None
+            raise PostFailed(f"no answer within {self._post_s:g} s") from None
         except self._failures as failure:
             raise PostFailed(type(failure).__name__) from None  # its text may hold the address

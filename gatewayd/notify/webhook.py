@@ -10,14 +10,11 @@ import trio
 from gatewayd import log
 from gatewayd.audit.events import SCHEMA_VERSION, Query
 from gatewayd.audit.rows import json_of
+from gatewayd.config.bounds import SENDER_BOUNDS, SenderBounds
 from gatewayd.notify.post import Poster, PostFailed
 from gatewayd.policy.decide.outcomes import Denied
 
 SQL_PREVIEW_CHARACTERS: Final = 1024
-_QUEUE: Final = 256
-_POSTS_IN_FLIGHT: Final = 4
-_LAST_S: Final = 1.0
-_DROPPED_LOG_S: Final = 60.0
 
 
 class Denial(msgspec.Struct, frozen=True, gc=False):
@@ -57,13 +54,15 @@ class DenyWebhook:
         rules: Collection[str] | None,
         version: str,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        bounds: SenderBounds = SENDER_BOUNDS,
     ) -> None:
         self._url = url
         self._rules = rules
         self._version = version
         self._clock_ms = clock_ms
+        self._bounds = bounds
         # Full: the oldest goes, for the newest says more about what is happening now.
-        self._send, self._receive = trio.open_memory_channel[Denial](_QUEUE)
+        self._send, self._receive = trio.open_memory_channel[Denial](bounds.queued)
         self._delivered = self._failed = self._dropped = self._dropped_logged = 0
         self._is_failing = False
         self._has_dropped = trio.Event()
@@ -109,7 +108,7 @@ class DenyWebhook:
                 await trio.sleep_forever()
             finally:
                 self._send.close()
-                senders.deadline = trio.current_time() + _LAST_S
+                senders.deadline = trio.current_time() + self._bounds.last_s
 
     def statistics(self) -> WebhookStatistics:
         return WebhookStatistics(
@@ -121,8 +120,12 @@ class DenyWebhook:
 
     async def _send_all(self, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
         with trio.CancelScope(shield=True) as scope:
-            async with self._receive, Poster(self._url, self._version) as poster, trio.open_nursery() as nursery:
-                for _ in range(_POSTS_IN_FLIGHT):
+            async with (
+                self._receive,
+                Poster(self._url, self._version, self._bounds.post_s) as poster,
+                trio.open_nursery() as nursery,
+            ):
+                for _ in range(self._bounds.posts_in_flight):
                     nursery.start_soon(self._post_each, poster, self._receive.clone())
                 task_status.started(scope)
 
@@ -152,4 +155,4 @@ class DenyWebhook:
             self._has_dropped = trio.Event()
             log.warning(log.DENY_WEBHOOK_DROPPED, count=self._dropped - self._dropped_logged)
             self._dropped_logged = self._dropped
-            await trio.sleep(_DROPPED_LOG_S)
+            await trio.sleep(self._bounds.dropped_log_s)

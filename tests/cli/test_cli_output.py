@@ -71,14 +71,13 @@ def test_no_durations(text: str) -> None:
 
 @contextmanager
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], bytes]]:
-    """In the block stderr is a terminal, and nobody has patience; gives what stands there so far. No fixture: between those and
+    """In the block stderr is a terminal; gives what stands there so far. No fixture: between those and
     their test pytest puts its own stderr in place."""
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
     with open(theirs, "w", encoding="utf-8") as stderr, monkeypatch.context() as patched:
         patched.setenv("TERM", "xterm")
         patched.setattr(sys, "stderr", stderr)
-        patched.setattr(progress, "PATIENCE_S", 0)
         yield lambda: b"".join(_pieces(ours))
     os.close(ours)
 
@@ -91,20 +90,19 @@ def _pieces(terminal: int) -> Iterator[bytes]:
 
 def test_long_work_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch) as shows:
-        with progress.progress("deciding", 3) as shown:
+        with progress.progress("deciding", 3, after_s=0) as shown:
             shown.advance()
         assert b"deciding" in shows()
 
 
 async def test_a_long_wait_shows_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch) as shows:
-        async with progress.waiting("reading the catalog"):
+        async with progress.waiting("reading the catalog", after_s=0):
             await trio.testing.wait_all_tasks_blocked(0.01)
         assert b"reading the catalog" in shows()
 
 
-def test_in_a_pipe_nothing_is_shown(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PATIENCE_S", 0)
-    with progress.progress("deciding", 3) as shown:
+def test_in_a_pipe_nothing_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    with progress.progress("deciding", 3, after_s=0) as shown:
         shown.advance()
     assert capfd.readouterr() == ("", "")

@@ -6,7 +6,7 @@ import json
 import pytest
 import trio
 
-from gatewayd.fairness.body_budget import BUDGET_BYTES
+from gatewayd.config.bounds import MCP_BOUNDS
 from gatewayd.mcp.messages import INVALID_REQUEST, MESSAGE_BYTES, PARSE_ERROR
 from tests.daemon.daemon_rig import Agent, chains, until
 from tests.faults.hostile import PATIENCE_S, Target, message, unharmed
@@ -125,7 +125,7 @@ async def test_a_body_longer_or_shorter_than_it_says(target: Target) -> None:
 
 async def test_many_bodies_that_are_almost_there(target: Target) -> None:
     """Each keeps back its last byte. What is held of them all is bounded, the rest is told when to return, and calls go on."""
-    clients = 2 * BUDGET_BYTES // MESSAGE_BYTES
+    clients = 2 * MCP_BOUNDS.bodies_bytes // MESSAGE_BYTES
     refused = held = 0
     body = LIST + b" " * (MESSAGE_BYTES - len(LIST))
 
@@ -154,4 +154,4 @@ async def test_many_bodies_that_are_almost_there(target: Target) -> None:
                     await trio.aclose_forcefully(stream)
                 nursery.cancel_scope.cancel()
     assert refused >= clients // 2
-    assert most < 3 * BUDGET_BYTES // 1024
+    assert most < 3 * MCP_BOUNDS.bodies_bytes // 1024

@@ -8,7 +8,7 @@ import httpx
 import pytest
 import trio
 
-from gatewayd.mcp.eras.sessions import SESSIONS
+from gatewayd.config.bounds import MCP_BOUNDS
 from gatewayd.mcp.messages import INVALID_REQUEST, REQUEST_CANCELLED
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import Agent, running_there, until
@@ -107,7 +107,7 @@ async def crowd_of_sessions(target: Target, count: int) -> None:
     began = int(target.metric("gatewayd_mcp_sessions"))
     async with Agent(target.port) as agent:
         ids, refused = await open_sessions(target, count)
-        room = SESSIONS - began - 1
+        room = MCP_BOUNDS.sessions - began - 1
         assert (len(ids), refused) == (min(count, room), max(0, count - room))
         assert len(set(ids)) == len(ids)
         assert (await agent.query("SELECT 1 AS one"))["rows"] == [{"one": 1}]
@@ -132,6 +132,6 @@ async def test_many_sessions(target: Target) -> None:
 async def test_ten_thousand_sessions(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> None:
     with attacked(postgres, tmp_path_factory.mktemp("sessions")) as target:
         began_s = trio.current_time()
-        await crowd_of_sessions(target, SESSIONS)
+        await crowd_of_sessions(target, MCP_BOUNDS.sessions)
         after = await target.is_unharmed()
-        print(f"{SESSIONS} sessions in {trio.current_time() - began_s:.0f} s; {target.start} -> {after}")
+        print(f"{MCP_BOUNDS.sessions} sessions in {trio.current_time() - began_s:.0f} s; {target.start} -> {after}")

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from gatewayd.config.bounds import HTTP_BOUNDS
-from gatewayd.mcp.http_reply import BODY_S
+from gatewayd.config.bounds import HTTP_BOUNDS, MCP_BOUNDS
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import Agent, until
 from tests.faults.hostile import PATIENCE_S, Target, attacked, message, unharmed
@@ -97,7 +96,9 @@ async def test_every_real_deadline(postgres: Postgres, tmp_path: Path) -> None:
             await stream.send_all(query(LARGE))
         for stream in streams[:CLIENTS]:
             vanish(stream)
-        with trio.fail_after(max(HTTP_BOUNDS.keep_alive_s, HTTP_BOUNDS.head_s, HTTP_BOUNDS.send_s, BODY_S) + PATIENCE_S):
+        with trio.fail_after(
+            max(HTTP_BOUNDS.keep_alive_s, HTTP_BOUNDS.head_s, HTTP_BOUNDS.send_s, MCP_BOUNDS.body_s) + PATIENCE_S
+        ):
             await works(target)
             await until(lambda: target.metric("gatewayd_http_connections") == 1)
         seconds = trio.current_time() - began_s

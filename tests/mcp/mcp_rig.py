@@ -10,7 +10,7 @@ import msgspec
 import trio
 
 from gatewayd.audit.events import Agent
-from gatewayd.config.bounds import HttpBounds
+from gatewayd.config.bounds import MCP_BOUNDS, HttpBounds, McpBounds
 from gatewayd.fairness.admission import CallLimits
 from gatewayd.http.exchange import Head, Header
 from gatewayd.http.server import HttpServer
@@ -35,7 +35,14 @@ SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": False}
 class Rig:
     """Tools that tests can see into: `started` and `cancelled` count the calls of `hang`."""
 
-    def __init__(self, *, limits: CallLimits | None = None, sessions: Sessions | None = None, **callers: Any) -> None:
+    def __init__(
+        self,
+        *,
+        limits: CallLimits | None = None,
+        sessions: Sessions | None = None,
+        bounds: McpBounds = MCP_BOUNDS,
+        **callers: Any,
+    ) -> None:
         self.agents: list[Agent] = []
         self.arguments: list[bytes] = []
         self.started = 0
@@ -52,7 +59,7 @@ class Rig:
         )
         self.dispatch = Dispatch("rig", "1.2.3", lambda: table, "be kind", limits=limits)
         hosts = callers.get("hosts", default_hosts("127.0.0.1"))
-        self.mcp = McpHttp(self.dispatch, Callers(hosts, callers.get("origins")), sessions=sessions)
+        self.mcp = McpHttp(self.dispatch, Callers(hosts, callers.get("origins")), sessions=sessions, bounds=bounds)
         self.stop = trio.Event()
         self.port = 0
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from gatewayd.audit.events import Agent
-from gatewayd.mcp import http_reply as reply
+from gatewayd.config.bounds import McpBounds
 from gatewayd.mcp import messages
 from gatewayd.mcp.eras.sessions import Sessions
 from tests.mcp.mcp_rig import ACCEPT, HEADERS, PATIENCE_S, Client, Rig, body_of, client_of, serving, text_of
@@ -222,19 +222,22 @@ async def test_a_chunked_body_that_grows_too_large(client: Client) -> None:
     assert answer.status_code == 413
 
 
-async def test_a_slow_body(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    await client.initialize()
+async def test_a_slow_body() -> None:
+    async with serving(Rig(bounds=McpBounds(body_s=0.05))) as rig, client_of(rig) as client:
+        await client.initialize()
+        await send_half_a_body(client)
+        assert text_of(await client.call("echo")) == "{}"
+
+
+async def send_half_a_body(client: Client) -> None:
 
     headers = {**HEADERS, "mcp-session-id": client.session or ""}
-    monkeypatch.setattr(reply, "BODY_S", 0.05)
     stream = await trio.open_tcp_stream("127.0.0.1", client.rig.port)
     async with stream:
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         await stream.send_all(f"POST /mcp HTTP/1.1\r\nhost: localhost\r\n{lines}content-length: 100\r\n\r\n{{".encode())
         with trio.fail_after(PATIENCE_S):
             assert (await stream.receive_some()).startswith(b"HTTP/1.1 408 ")
-    monkeypatch.undo()
-    assert text_of(await client.call("echo")) == "{}"
 
 
 async def test_a_full_session_table_says_when_to_return() -> None:

@@ -10,8 +10,9 @@ import pytest
 import trio
 import trio.testing
 
+from gatewayd.config.bounds import MCP_BOUNDS
 from gatewayd.mcp.eras.handshake import Peer
-from gatewayd.mcp.http import KEEP_ALIVE_S
+from gatewayd.mcp.eras.sessions import Sessions
 from tests.mcp.mcp_rig import META, PATIENCE_S, Client, MemoryExchange, Rig, client_of, serving, text_of
 
 
@@ -135,14 +136,15 @@ async def test_the_stream_wants_its_media_type(client: Client) -> None:
 
 async def test_an_idle_stream_is_kept_alive(autojump_clock: trio.testing.MockClock) -> None:
     """Comments at intervals; over memory, so that the clock can jump."""
-    rig = Rig()
-    session = rig.mcp._sessions.open(Peer(), 0)
+    sessions = Sessions()
+    rig = Rig(sessions=sessions)
+    session = sessions.open(Peer(), 0)
     assert session is not None
     headers = [(b"host", b"localhost"), (b"accept", b"*/*"), (b"mcp-session-id", session.id.encode())]
     exchange = MemoryExchange("GET", headers)
 
     async def leave() -> None:
-        await trio.sleep(3.5 * KEEP_ALIVE_S)
+        await trio.sleep(3.5 * MCP_BOUNDS.keep_alive_s)
         exchange.left.set()
 
     async with trio.open_nursery() as nursery:

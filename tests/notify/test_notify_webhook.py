@@ -9,12 +9,14 @@ import trio
 import trio.testing
 
 from gatewayd.audit.events import Agent, Query, QueryId
-from gatewayd.notify import webhook
+from gatewayd.config.bounds import SenderBounds
 from gatewayd.notify.webhook import DenyWebhook
 from gatewayd.policy.decide.outcomes import Denied, PolicyRule
 from tests.notify.receiver import Answer, endless_body, receiving, silence, status
 
 OK = status("204 No Content")
+PATIENT = SenderBounds(post_s=300)
+"""No post fails because the machine is slow."""
 QUERY = Query(QueryId("01ARYZ6S41TSV4RRFFQ69G5FAV"), "shop", Agent("claude", "1.2", "01ARYZ6S41TSV4RRFFQ69G5FAW"), "tidy up")
 
 
@@ -23,8 +25,10 @@ def deny(hook: DenyWebhook, sql: str = "DELETE FROM users", rule: PolicyRule = "
 
 
 @asynccontextmanager
-async def running(url: str, rules: Collection[str] | None = None) -> AsyncGenerator[DenyWebhook, None]:
-    hook = DenyWebhook(url, rules, "9.9.9", lambda: 1_700_000_000_000)
+async def running(
+    url: str, rules: Collection[str] | None = None, bounds: SenderBounds = PATIENT
+) -> AsyncGenerator[DenyWebhook, None]:
+    hook = DenyWebhook(url, rules, "9.9.9", lambda: 1_700_000_000_000, bounds)
     async with trio.open_nursery() as nursery:
         await nursery.start(hook.run)
         yield hook
@@ -123,10 +127,14 @@ async def test_a_receiver_that_is_down_costs_nothing_but_a_line(capfd: pytest.Ca
     assert "canary" not in text
 
 
-async def test_at_most_four_posts_are_in_flight_and_the_oldest_waiting_is_dropped(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with receiving(silence) as receiver, running(receiver.url) as hook:
+async def test_at_most_four_posts_are_in_flight_and_the_oldest_waiting_is_dropped(capfd: pytest.CaptureFixture[str]) -> None:
+    release = trio.Event()
+
+    async def answer(stream: trio.SocketStream) -> None:
+        await release.wait()
+        await OK(stream)
+
+    async with receiving(answer) as receiver, running(receiver.url) as hook:
         for number in range(4):
             deny(hook, f"in flight {number}")
         await receiver.received(4)
@@ -135,30 +143,29 @@ async def test_at_most_four_posts_are_in_flight_and_the_oldest_waiting_is_droppe
         assert hook.statistics().queued == 256
         assert hook.statistics().dropped == 44
         assert receiver.most_at_once == 4
-        await trio.testing.wait_all_tasks_blocked()
-        assert hook._receive.receive_nowait().sql_preview == "waiting 44"
-        while hook.statistics().queued:  # or the end would wait its last second for them
-            hook._receive.receive_nowait()
-        monkeypatch.setattr(webhook, "_LAST_S", 0)
+        release.set()
+        await until(lambda: hook.statistics().delivered == 4 + 256)
+    sent = {str(body["sql_preview"]) for _, body in receiver.requests}
+    assert sent == {f"in flight {number}" for number in range(4)} | {f"waiting {number}" for number in range(44, 300)}
     dropped = [msgspec.json.decode(line) for line in capfd.readouterr().err.splitlines()]
     assert [(line["msg"], line["count"]) for line in dropped] == [("deny webhook dropped", 44)]
 
 
-async def test_a_deaf_or_endless_receiver_is_left_after_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatewayd.notify.post.TIMEOUT_S", 0.05)
-    async with receiving(silence) as receiver, running(receiver.url) as hook:
+async def test_a_receiver_that_does_not_answer_is_left_after_the_timeout() -> None:
+    async with receiving(silence) as receiver, running(receiver.url, bounds=SenderBounds(post_s=0.05)) as hook:
         deny(hook)
         await until(lambda: hook.statistics().failed == 1)
-        monkeypatch.setattr("gatewayd.notify.post.TIMEOUT_S", 300)
-        receiver.answer = endless_body  # its status says it all
+
+
+async def test_a_status_counts_although_the_body_never_ends() -> None:
+    async with receiving(endless_body) as receiver, running(receiver.url) as hook:
         deny(hook)
         await until(lambda: hook.statistics().delivered == 1)
 
 
-async def test_what_is_queued_at_the_end_is_still_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "_LAST_S", 120)
+async def test_what_is_queued_at_the_end_is_still_sent() -> None:
     async with receiving(OK) as receiver:
-        async with running(receiver.url) as hook:
+        async with running(receiver.url, bounds=SenderBounds(post_s=300, last_s=120)) as hook:
             for _ in range(50):
                 deny(hook)
         assert len(receiver.requests) == 50
@@ -166,11 +173,10 @@ async def test_what_is_queued_at_the_end_is_still_sent(monkeypatch: pytest.Monke
         assert hook.statistics().dropped == 1
 
 
-async def test_the_end_waits_for_a_deaf_receiver_no_longer_than_its_last_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "_LAST_S", 0.05)
+async def test_the_end_waits_no_longer_than_its_last_second_for_a_receiver_that_does_not_answer() -> None:
     async with receiving(silence) as receiver:
         with trio.fail_after(120):  # a post would take 300 s
-            async with running(receiver.url) as hook:
+            async with running(receiver.url, bounds=SenderBounds(post_s=300, last_s=0.05)) as hook:
                 for _ in range(10):
                     deny(hook)
                 await receiver.received(4)
@@ -178,20 +184,24 @@ async def test_the_end_waits_for_a_deaf_receiver_no_longer_than_its_last_second(
 
 
 async def test_drops_are_logged_once_a_minute_with_their_count(
-    autojump_clock: trio.testing.MockClock, capfd: pytest.CaptureFixture[str]
+    mock_clock: trio.testing.MockClock, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    hook = DenyWebhook("http://127.0.0.1:1/", None, "1")
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(hook._log_dropped)
+    def counts() -> list[int]:
+        return [msgspec.json.decode(line)["count"] for line in capfd.readouterr().err.splitlines()]
+
+    async with receiving(silence) as receiver, running(receiver.url, bounds=SenderBounds(post_s=300, last_s=0)) as hook:
+        for _ in range(4):
+            deny(hook)
+        await receiver.received(4)
         for _ in range(256 + 3):
             deny(hook)
-        await trio.sleep(1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert counts() == [3]
         for _ in range(5):
             deny(hook)
-            await trio.sleep(1)
-        await trio.sleep(60)
-        nursery.cancel_scope.cancel()
-    hook._send.close()
-    hook._receive.close()
-    lines = [msgspec.json.decode(line) for line in capfd.readouterr().err.splitlines()]
-    assert [line["count"] for line in lines] == [3, 5]
+            mock_clock.jump(10)
+            await trio.testing.wait_all_tasks_blocked()
+        assert counts() == []
+        mock_clock.jump(10)
+        await trio.testing.wait_all_tasks_blocked()
+        assert counts() == [5]

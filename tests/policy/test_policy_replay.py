@@ -4,7 +4,6 @@ from typing import Literal
 
 import pytest
 
-from gatewayd.policy.tools import replay
 from gatewayd.policy.tools.expect import CaseVerdict
 from gatewayd.policy.tools.replay import Recorded, Replay, change_of
 
@@ -60,9 +59,8 @@ def test_one_shape_may_flip_in_two_databases() -> None:
     assert [(shape.database, shape.count) for shape in run.shapes()] == [("shop", 1), ("books", 1)]
 
 
-def test_shapes_beyond_the_bound_are_counted_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "SHAPES", 2)
-    run = Replay()
+def test_shapes_beyond_the_bound_are_counted_only() -> None:
+    run = Replay(most_shapes=2)
     for number in range(5):
         run.compare(recorded("ALLOW", fingerprint=str(number % 4)), DENY)
     assert [shape.count for shape in run.shapes()] == [2, 1]

@@ -12,10 +12,8 @@ import msgspec
 import trio
 
 from gatewayd.audit.events import Agent
+from gatewayd.config.bounds import MCP_BOUNDS
 from gatewayd.mcp.eras.handshake import Peer
-
-IDLE_S: Final = 30 * 60.0
-SESSIONS: Final = 10_000
 
 
 class Session(Peer):
@@ -46,7 +44,7 @@ class Sessions:
     """In order of last use, so that what expires is always at the front. Nothing sweeps in the background: every new session
     drops the expired ones first, and an expired one is not found."""
 
-    def __init__(self, *, most: int = SESSIONS, idle_s: float = IDLE_S) -> None:
+    def __init__(self, *, most: int = MCP_BOUNDS.sessions, idle_s: float = MCP_BOUNDS.session_idle_s) -> None:
         self._most: Final = most
         self._idle_s: Final = idle_s
         self._by_id: OrderedDict[str, Session] = OrderedDict()

@@ -60,8 +60,11 @@ class YamlBroken(msgspec.Struct, frozen=True):
 YamlNode = YamlScalar | YamlSequence | YamlMapping | YamlBroken
 
 
-def parse(text: str | bytes) -> tuple[YamlNode | None, list[Problem]]:
-    """The root node, None for an empty document, and every problem of form. With problems the tree is what could be read."""
+def parse(text: str | bytes, max_events: int = MAX_EVENTS) -> tuple[YamlNode | None, list[Problem]]:
+    """The root node, None for an empty document, and every problem of form. With problems the tree is what could be read.
+
+    A document of more than `max_events` keys and values is one problem.
+    """
     try:
         data = text.encode() if isinstance(text, str) else text
         if len(data) > MAX_BYTES:
@@ -71,7 +74,7 @@ def parse(text: str | bytes) -> tuple[YamlNode | None, list[Problem]]:
         return None, [Problem("", 0, "found bytes that are not UTF-8; expected UTF-8 text")]
     builder = _Builder()
     try:
-        builder.build(yaml.parse(decoded.removeprefix("\ufeff"), Loader=_LOADER))
+        builder.build(yaml.parse(decoded.removeprefix("\ufeff"), Loader=_LOADER), max_events)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         builder.report((), line, f"found a YAML syntax error ({error.problem}); expected a YAML document")
@@ -108,12 +111,12 @@ class _Builder:
     def report(self, path: Path, line: int, message: str) -> None:
         self.problems.append(Problem(dotted(path), line, message))
 
-    def build(self, events: Iterator[Any]) -> None:
+    def build(self, events: Iterator[Any], max_events: int) -> None:
         documents = 0
         for count, event in enumerate(events):
             line = event.start_mark.line + 1 if event.start_mark else 0
-            if count > MAX_EVENTS:
-                raise _TooMuch(f"{MAX_EVENTS} keys and values", line)
+            if count > max_events:
+                raise _TooMuch(f"{max_events} keys and values", line)
             match event:
                 case yaml.DocumentStartEvent():
                     documents += 1

@@ -74,7 +74,8 @@ class Totals(msgspec.Struct):
 class Replay:
     """Takes one recorded statement and its new verdict after the other; the rest reads the sums."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_shapes: int = SHAPES) -> None:
+        self._most_shapes = most_shapes
         self.totals = Totals()
         self.by_rule: Counter[tuple[Flip, str]] = Counter()
         self.by_table: Counter[tuple[Flip, str]] = Counter()
@@ -115,7 +116,7 @@ class Replay:
         key = (recorded.database, recorded.fingerprint, change, rule)
         shape = self._shapes.get(key)
         if shape is None:
-            if len(self._shapes) >= SHAPES:
+            if len(self._shapes) >= self._most_shapes:
                 self.totals.shapes_left_out += 1
                 return
             first = (recorded.fingerprint, recorded.sql, recorded.id, tables, recorded.ts, recorded.ts)
