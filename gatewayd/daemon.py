@@ -1,7 +1,7 @@
 """The nursery tree, drawn once: what starts, in which order, and how it drains (docs/architecture.md).
 
     signals
-      audit file and writer
+      audit file, its writer and its heads
         services: databases (a pool and a catalog refresher each), senders, watchdog, status
           listener: HTTP or stdio, each request's own tasks; reloads by SIGHUP
 
@@ -20,7 +20,7 @@ import trio
 from gatewayd import __version__, log
 from gatewayd import process_memory as memory
 from gatewayd.audit.events import DEFAULT_DATABASE
-from gatewayd.audit.writer import Audit, AuditFileLocked, AuditFileUnusable, open_audit
+from gatewayd.audit.service import Audit, AuditFileLocked, AuditFileUnusable, IdentityRefused, open_audit
 from gatewayd.config.environment import UNIX_HOST
 from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
 from gatewayd.config.settings import Settings
@@ -72,6 +72,9 @@ def _crashed(crash: BaseExceptionGroup[BaseException]) -> int:
     if isinstance(leaf, AuditFileUnusable):
         log.error(log.CONFIGURATION_INVALID, error=f"DB_PATH: {leaf}")
         return CONFIGURATION
+    if isinstance(leaf, IdentityRefused):
+        log.error(log.CONFIGURATION_INVALID, error=f"GATEWAY_STATE_DIR: {leaf}")
+        return CONFIGURATION
     if isinstance(leaf, PolicyErrors):
         log.error(log.CONFIGURATION_INVALID, error=str(leaf))
         return CONFIGURATION
@@ -99,19 +102,24 @@ class _Daemon:
         async with trio.open_nursery() as watching:
             await watching.start(self._heed_signals)
             await watching.start(self._heed_hangups)
-            async with open_audit(settings.db_path, settings.audit_synchronous) as audit, trio.open_nursery() as recording:
-                await recording.start(audit.run)
-                async with trio.open_nursery() as services:
-                    databases = Databases()
-                    await services.start(databases.run)
-                    approvals = await services.start(self._approvals) if settings.approval_url is not None else None
-                    gateway = await self._gateway(audit, databases, approvals)
-                    self._webhook = await self._start_senders(gateway, services)
-                    await services.start(feed_watchdog, self._manager, audit.answers)
-                    with self._serving:
-                        await self._listen(gateway, Reloader(settings, gateway, databases), services)
-                    services.cancel_scope.cancel()
-                recording.cancel_scope.cancel()
+            async with (
+                open_audit(
+                    settings.db_path,
+                    settings.audit_synchronous,
+                    state_dir=settings.state_dir,
+                    credentials_dir=settings.credentials_dir,
+                ) as audit,
+                trio.open_nursery() as services,
+            ):
+                databases = Databases()
+                await services.start(databases.run)
+                approvals = await services.start(self._approvals) if settings.approval_url is not None else None
+                gateway = await self._gateway(audit, databases, approvals)
+                self._webhook = await self._start_senders(gateway, services)
+                await services.start(feed_watchdog, self._manager, audit.answers)
+                with self._serving:
+                    await self._listen(gateway, Reloader(settings, gateway, databases), services)
+                services.cancel_scope.cancel()
             watching.cancel_scope.cancel()
 
     async def _approvals(self, *, task_status: trio.TaskStatus[Approvals]) -> None:

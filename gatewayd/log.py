@@ -33,6 +33,8 @@ CONNECTION_FAILED: Final = "connection failed"
 # audit
 AUDIT_UNAVAILABLE: Final = "audit unavailable"
 AUDIT_RECOVERED: Final = "audit recovered"
+AUDIT_CHECKPOINT: Final = "audit checkpoint"
+AUDIT_BROKEN: Final = "audit file does not continue what was signed"
 AUDIT_WRITE_AFTER_EXECUTION_FAILED: Final = "audit write after execution failed"
 # approvals
 APPROVAL_GATE_UNREACHABLE: Final = "approval gate unreachable"

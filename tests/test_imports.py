@@ -132,7 +132,7 @@ def test_core_is_pure(module: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "maker"),
-    [("Allowed", "gatewayd.policy.decide.decision"), ("Permit", "gatewayd.audit.writer")],
+    [("Allowed", "gatewayd.policy.decide.decision"), ("Permit", "gatewayd.audit.service")],
     ids=["Allowed", "Permit"],
 )
 def test_one_maker(value: str, maker: str) -> None:

@@ -1,13 +1,10 @@
 """Rows on their way into the audit file, and what became of a batch of them. Plain data, handed between two threads."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import trio
 
 from gatewayd.audit.rows import Row
-
-_PAYLOAD: Final = 9  # index in a Row
 
 
 class Ticket:
@@ -17,7 +14,7 @@ class Ticket:
 
     def __init__(self, rows: tuple[Row, ...], after: "Ticket | None" = None, *, is_closing: bool = False) -> None:
         self.rows = rows
-        self.characters = sum([len(row[_PAYLOAD]) for row in rows])
+        self.characters = sum([row.characters for row in rows])
         self.after = after  # the query's earlier row, without which these must not stand in the file
         self.is_closing = is_closing
         self.audit_id = ""  # of the last row, once committed

@@ -15,35 +15,43 @@ from time import monotonic, perf_counter
 from typing import Final
 
 from gatewayd.audit.batch import BatchOutcome, Ticket
+from gatewayd.audit.file import AuditFile, AuditFileUnusable, HeadDraft, reason_of
 from gatewayd.audit.ids import RisingIds
+from gatewayd.audit.last_head import LastHead
 from gatewayd.audit.lock import AuditFileLocked, OwnershipLock
+from gatewayd.audit.pace import Pace
 from gatewayd.audit.rows import Row
-from gatewayd.audit.store import LOCKED_BY_OTHERS_MS, AuditFile, AuditFileUnusable, Synchronous, reason_of
+from gatewayd.audit.stored_tree import LeafMissing
 
-FILE_FAILURES: Final = (sqlite3.Error, OSError, AuditFileUnusable)
+FILE_FAILURES: Final = (sqlite3.Error, OSError, AuditFileUnusable, LeafMissing)
 _BATCH_ROWS: Final = 256
 _BATCH_CHARACTERS: Final = 8 * 1024 * 1024
 _AT_ONCE_CHARACTERS: Final = 1024 * 1024  # about 2 ms
-_SLOW_S: Final = 0.05  # a commit in memory that took this long met a disk after all, or a crowded machine
-_SLOW_FOR_S: Final = 10.0  # so long the thread commits afterwards
-_WAL_PAGES: Final = 8192  # a log of 32 MiB: the longer, the fewer pages are carried into the file twice
-_PAGES_PER_COMMIT: Final = 8  # six b-trees, and now and then one that grows
+_PAGES_PER_COMMIT: Final = 9  # seven b-trees, and now and then one that grows
 _PAGE_BYTES: Final = 4096
 _REPLACED: Final = "the audit file was deleted or replaced"
-_TS: Final = 7  # index in a Row
 
 
 class Committer:
-    """Starts with an open file. `append` is for the loop's thread, everything else for the owner."""
+    """Starts with an open file. `append` is for the loop's thread, everything else for the owner.
 
-    def __init__(self, file: AuditFile, lock: OwnershipLock, synchronous: Synchronous) -> None:
+    `reopen` gives the file that stands at the path now, and `last_head` keeps each head outside of it.
+    """
+
+    def __init__(
+        self, file: AuditFile, lock: OwnershipLock, reopen: Callable[[], AuditFile], last_head: LastHead, pace: Pace
+    ) -> None:
+        self.pace = pace
         self.owner = threading.Lock()
         self.committed_at = monotonic()
         self.owes_checkpoint = False
         self._file: AuditFile | None = file
         self._lock = lock
         self._path = file.path
-        self._synchronous = synchronous
+        self._reopen = reopen
+        self._last_head = last_head
+        self._syncs_each = file.synchronous == "full"
+        self._head_at = monotonic()
         self._ids = RisingIds(os.urandom)
         self._generation = 1
         self._inode: tuple[int, int] | None = file.inode
@@ -61,7 +69,7 @@ class Committer:
     @property
     def log_is_long(self) -> bool:
         """Whether a checkpoint is due before the next commit."""
-        return self._log_pages >= _WAL_PAGES
+        return self._log_pages >= self.pace.log_pages
 
     def append(self, ticket: Ticket) -> None:
         self._tickets.append(ticket)
@@ -69,7 +77,7 @@ class Committer:
     def commit_at_once(self) -> BatchOutcome | None:
         """Takes a batch and writes it, if that needs no waiting; else None, and the batch waits as before."""
         file = self._file
-        is_threads = self._next_syncs or self._synchronous == "full" or self.log_is_long
+        is_threads = self._next_syncs or self._syncs_each or self.log_is_long
         if file is None or is_threads or monotonic() < self._slow_until:
             return None
         batch, characters = self._take_batch()
@@ -80,8 +88,8 @@ class Committer:
             except FILE_FAILURES:
                 pass  # `commit` meets it again, and has the time to deal with it
             else:
-                if outcome.commit_s > _SLOW_S:
-                    self._slow_until = self.committed_at + _SLOW_FOR_S
+                if outcome.commit_s > self.pace.slow_s:
+                    self._slow_until = self.committed_at + self.pace.slow_for_s
                 return outcome
         self._tickets.extendleft(reversed(batch))
         self._in_hand = ()
@@ -94,7 +102,7 @@ class Committer:
         generation = self._generation
         try:
             file = self._usable_file()
-            file.wait_for_others(LOCKED_BY_OTHERS_MS)
+            file.wait_for_others(self.pace.locked_by_others_ms)
             if self._next_syncs:  # once for each filling of the log, and after every rest
                 file.ensure_readable()
             outcome = self._insert(file, batch, characters)
@@ -113,7 +121,7 @@ class Committer:
         """What `chore` makes of the file, or the failure that it raises."""
         try:
             file = self._usable_file()
-            file.wait_for_others(LOCKED_BY_OTHERS_MS)
+            file.wait_for_others(self.pace.locked_by_others_ms)
             return chore(file)
         except FILE_FAILURES as failure:
             self._give_up_file()
@@ -129,6 +137,34 @@ class Committer:
                 self._file.checkpoint()
             except FILE_FAILURES:  # the next commit meets the same cause, and then there is somebody to tell
                 self._give_up_file()
+
+    def head_due_s(self) -> float | None:
+        """Seconds until a head is to be made, None while every row is under one."""
+        if self._file is None or self._file.size == self._file.head_size:
+            return None
+        return max(self._head_at + self.pace.head_s - monotonic(), 0.0)
+
+    def draft_head(self) -> tuple[AuditFile, HeadDraft] | None:
+        """What the next head is to be over; the log is to be synced, without being the owner, before it goes to `keep_head`."""
+        self._head_at = monotonic()  # also of one that fails: the next is tried after the same time
+        if self._file is None or not self._file.is_in_place():
+            return None
+        draft = self._file.draft_head()
+        return None if draft is None else (self._file, draft)
+
+    def keep_head(self, file: AuditFile, draft: HeadDraft) -> str | None:
+        """The signed note, None when the file cannot take it: then the next commit meets the same cause."""
+        if file is not self._file or not file.is_in_place():
+            return None
+        try:
+            file.wait_for_others(self.pace.locked_by_others_ms)
+            note = file.keep_head(draft)
+        except FILE_FAILURES:
+            self._give_up_file()
+            return None
+        if note is not None:
+            self._last_head.write(note)
+        return note
 
     def close(self) -> None:
         if self._file is not None:
@@ -165,7 +201,7 @@ class Committer:
         for ticket in batch:
             ticket.error = ticket.refusal(self._generation)
             if not ticket.error:
-                rows += [(self._ids.next(row[_TS]), row) for row in ticket.rows]
+                rows += [(self._ids.next(row.ts_ms), row) for row in ticket.rows]
                 written.append((ticket, rows[-1][0]))
         if rows:
             file.insert(rows)
@@ -192,7 +228,7 @@ class Committer:
             self._lock.hold()
         except AuditFileLocked as owned:
             raise AuditFileUnusable(self._path, "it belongs to another gatewayd that is running") from owned
-        file = AuditFile(self._path, self._synchronous)
+        file = self._reopen()
         try:
             file.start(self._ids)
         except AuditFileUnusable:

@@ -13,8 +13,8 @@ import trio
 from gatewayd import log
 from gatewayd.audit.batch import BatchOutcome, Ticket
 from gatewayd.audit.committer import Committer
-from gatewayd.audit.lock import OwnershipLock
-from gatewayd.audit.store import AuditFile, AuditFileUnusable, Synchronous
+from gatewayd.audit.file import AuditFile, AuditFileUnusable
+from gatewayd.audit.heads import unproved_head
 from gatewayd.audit.thread import Chore, WriterThread
 
 _ROWS: Final = 1024  # a few batches: more would only make callers wait longer for a disk that does not keep up
@@ -44,25 +44,23 @@ class AuditStatistics(msgspec.Struct, frozen=True):
 
 
 class CommitQueue:
-    """Owns the file's committer and the writer's thread. Methods are for the Trio thread."""
+    """Hands rows to `committer` while `run` runs. Methods are for the Trio thread."""
 
-    def __init__(self, file: AuditFile, lock: OwnershipLock, synchronous: Synchronous) -> None:
+    def __init__(self, path: str, committer: Committer) -> None:
         self.on_commit: Callable[[float, int], None] | None = None
-        self.crashed = trio.Event()
         self.crash: BaseException | None = None
-        self._path = file.path
+        self._path = path
         self._is_closed = False
         self._rows = self._characters = 0  # handed over and not yet committed
         self._batches = self._rows_committed = self._failures = self._last_batch_rows = self._wal_bytes = 0
         self._last_commit_s = 0.0
         self._available = True
         self._room = trio.lowlevel.ParkingLot()
-        self._committer = Committer(file, lock, synchronous)
-        self._thread = WriterThread(self._committer, self._deliver, self._note_crash)
-        self._at_work = trio.CancelScope()
+        self._committer = committer
+        self._thread = WriterThread(committer, self._deliver, _log_head, self._note_crash)
+        self._at_work = trio.CancelScope(shield=True)
         self._has_work = False
         self._resting: trio.lowlevel.Task | None = None
-        trio.lowlevel.spawn_system_task(self._work)
 
     def check_open(self) -> None:
         if self._is_closed or self.crash is not None:
@@ -80,9 +78,7 @@ class CommitQueue:
         self._characters += ticket.characters
         self._committer.append(ticket)
         self._has_work = True
-        if self._resting is not None:
-            trio.lowlevel.reschedule(self._resting)
-            self._resting = None
+        self._wake()
 
     async def committed(self, ticket: Ticket) -> str:
         """Waits for the batch that holds `ticket`; returns the id of its last row. Cancelled: the row is written all the same."""
@@ -134,20 +130,26 @@ class CommitQueue:
         self._room.unpark_all()
 
     async def aclose(self) -> None:
-        """Writes what waits, makes the final checkpoint and closes the file. For use in a shielded scope, after `close`."""
+        """Writes what waits, makes the last head and the final checkpoint, and closes the file; `run` ends with it. For use in a
+        shielded scope, after `close`."""
         self._at_work.cancel()
         self._thread.stop()
         await trio.to_thread.run_sync(self._thread.join)
 
-    async def _work(self) -> None:
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commits what was handed over as soon as nobody hands over more: so the tasks that are ready together share a commit.
 
-        A task beside all nurseries, as the thread is; `aclose` ends it.
+        Runs until `aclose`, also while everything around it is cancelled: closing rows are still to be written then. Raises what
+        ended a commit or the thread, if that was a bug.
         """
+        self._thread.start()
+        task_status.started()
         with self._at_work:
             while True:
                 if not self._has_work:
                     await self._rest()
+                if self.crash is not None:
+                    raise self.crash
                 for _ in range(_ROUNDS):
                     waiting = len(self._committer)
                     await trio.lowlevel.checkpoint()
@@ -158,6 +160,11 @@ class CommitQueue:
                     self._commit()
                 except BaseException as bug:
                     self._note_crash(bug)
+
+    def _wake(self) -> None:
+        if self._resting is not None:
+            trio.lowlevel.reschedule(self._resting)
+            self._resting = None
 
     async def _rest(self) -> None:
         self._resting = trio.lowlevel.current_task()
@@ -215,7 +222,8 @@ class CommitQueue:
 
     def _note_crash(self, failure: BaseException) -> None:
         self.crash = failure
-        self.crashed.set()
+        self._has_work = True
+        self._wake()
         tickets = self._committer.abandon()
         outcome = BatchOutcome(tickets)
         outcome.error = _STOPPED
@@ -224,3 +232,8 @@ class CommitQueue:
         self._deliver(outcome)
         for chore in self._thread.abandon():
             chore.done(AuditFileUnusable(self._path, _STOPPED))
+
+
+def _log_head(note: str) -> None:
+    head = unproved_head(note)
+    log.info(log.AUDIT_CHECKPOINT, instance=head.instance, size=head.size, note=note)

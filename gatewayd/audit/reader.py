@@ -6,19 +6,23 @@ piece of a page is a short read of its own: a slow client holds no snapshot, and
 
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 import trio
 
+from gatewayd.audit.meta import read_meta
 from gatewayd.audit.rows import COLUMNS
+
+T = TypeVar("T")
 
 START: Final = "0"  # the cursor before the first row: smaller than every ULID in use
 _PIECE_CHARACTERS: Final = 256 * 1024
 
 _PAYLOAD: Final = COLUMNS.index("payload")
-_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM audit_events WHERE id > ? ORDER BY id LIMIT ?"
+_SELECT: Final = f"SELECT {', '.join(COLUMNS)}, seq FROM audit_events WHERE id > ? ORDER BY id LIMIT ?"
 
 
 class AuditRow(msgspec.Struct, frozen=True):
@@ -36,6 +40,8 @@ class AuditRow(msgspec.Struct, frozen=True):
     event_type: str
     payload: msgspec.Raw
     schema_version: int
+    seq: int | None = None  # None: from before format 2
+    instance: str | None = None
 
 
 def connect_for_reading(path: str) -> sqlite3.Connection:
@@ -47,18 +53,33 @@ def connect_for_reading(path: str) -> sqlite3.Connection:
 def read_rows(connection: sqlite3.Connection, after: str, limit: int, characters: int = _PIECE_CHARACTERS) -> list[AuditRow]:
     """Rows with an id above `after`, ascending: at most `limit`, and no more than reach `characters` of payload."""
     rows: list[AuditRow] = []
+    instance_of = instances(connection)
     selected = connection.execute(_SELECT, (after, limit))
     try:
         for row in selected:
             payload = row[_PAYLOAD]
-            values = (*row[:_PAYLOAD], msgspec.Raw(payload.encode()), *row[_PAYLOAD + 1 :])
-            rows.append(AuditRow(*values))
+            raw = msgspec.Raw(payload.encode())
+            columns = (*row[:_PAYLOAD], raw, *row[_PAYLOAD + 1 :], instance_of(row[-1]))
+            rows.append(AuditRow(*columns))
             characters -= len(payload)
             if characters <= 0:
                 break
     finally:
         selected.close()  # ends the read, or the log could not be reused
     return rows
+
+
+def instances(connection: sqlite3.Connection) -> Callable[[int | None], str | None]:
+    """Which instance a seq belongs to, by the file's metadata as they stand."""
+    rows: dict[str, str] = dict(connection.execute("SELECT key, value FROM meta"))
+    spans = read_meta(rows).spans() if "instance" in rows else []
+
+    def instance_of(seq: int | None) -> str | None:
+        if seq is None:
+            return None
+        return next((instance for instance, first_seq, _ in reversed(spans) if seq >= first_seq), None)
+
+    return instance_of
 
 
 def has_rows_after(connection: sqlite3.Connection, cursor: str) -> bool:
@@ -129,6 +150,10 @@ class AuditReader:
     def page(self, cursor: str, limit: int) -> Page:
         """Up to `limit` rows with an id above `cursor`, which is START or a ULID."""
         return Page(self, cursor, limit)
+
+    async def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """What `question` finds, in a thread. Raises sqlite3.Error or OSError besides what it raises."""
+        return await trio.to_thread.run_sync(lambda: question(self.connection()), limiter=self.limiter)
 
     def connection(self) -> sqlite3.Connection:
         """For the thread that holds `limiter`."""

@@ -9,15 +9,13 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from time import monotonic
-from typing import Final, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import trio
 
 from gatewayd.audit.batch import BatchOutcome
 from gatewayd.audit.committer import Committer
-from gatewayd.audit.store import AuditFile
-
-_REST_S: Final = 1.0  # a checkpoint at rest is one that nobody waits for
+from gatewayd.audit.file import AuditFile
 
 _Call = Literal["work", "await rest", "stop"]
 _Told = TypeVar("_Told")
@@ -36,26 +34,34 @@ class Chore:
 class WriterThread:
     """Works for `committer` when woken; `stop()` lets it write what waits, checkpoint and close the file.
 
-    `deliver(outcome)`, `crashed(exception)` and each Chore's `done` run in the Trio thread. After `crashed` nothing is written.
+    `deliver(outcome)`, `headed(note)`, `crashed(exception)` and each Chore's `done` run in the Trio thread. After `crashed`
+    nothing is written.
     """
 
     def __init__(
-        self, committer: Committer, deliver: Callable[[BatchOutcome], None], crashed: Callable[[BaseException], None]
+        self,
+        committer: Committer,
+        deliver: Callable[[BatchOutcome], None],
+        headed: Callable[[str], None],
+        crashed: Callable[[BaseException], None],
     ) -> None:
         self._committer = committer
         self._deliver = deliver
+        self._headed = headed
         self._crashed = crashed
         self._chores: deque[Chore] = deque()
         self._chore_in_hand: Chore | None = None
         self._calls: queue.SimpleQueue[_Call] = queue.SimpleQueue()
         self._is_called = False
         self._awaits_rest = False
-        self._trio = trio.lowlevel.current_trio_token()
         # A daemon thread: a disk that never answers must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name="gatewayd-audit", daemon=True)
-        self._thread.start()
 
     # the Trio thread's side
+
+    def start(self) -> None:
+        self._trio = trio.lowlevel.current_trio_token()
+        self._thread.start()
 
     def wake(self) -> None:
         """Has it commit what waits."""
@@ -96,21 +102,51 @@ class WriterThread:
             while call != "stop":
                 self._awaits_rest = False  # before looking: who commits after the look calls
                 self._awaits_rest = committer.owes_checkpoint
+                with committer.owner:
+                    head_due_s = committer.head_due_s()
+                waits = [committer.pace.rest_s] if self._awaits_rest else []
+                waits += [head_due_s] if head_due_s is not None else []
                 try:
-                    call = self._calls.get(timeout=_REST_S if self._awaits_rest else None)
+                    call = self._calls.get(timeout=min(waits) if waits else None)
                 except queue.Empty:
-                    if monotonic() - committer.committed_at >= _REST_S:
+                    if committer.owes_checkpoint and monotonic() - committer.committed_at >= committer.pace.rest_s:
                         with committer.owner:
                             committer.checkpoint()
+                    self._make_head_if_due()
                     continue
                 if call != "await rest":
                     self._is_called = False  # before looking: who appends after the look calls again
                     self._work()
+                self._make_head_if_due()
+            self._make_head()
         except BaseException as failure:  # told, not swallowed: `crashed` ends the daemon
             self._tell(self._crashed, failure)
         finally:
             with committer.owner:
                 committer.close()
+
+    def _make_head_if_due(self) -> None:
+        with self._committer.owner:
+            due_s = self._committer.head_due_s()
+        if due_s == 0:
+            self._make_head()
+
+    def _make_head(self) -> None:
+        """Signs a head over what is committed, once the log is synced past it; commits go on meanwhile."""
+        committer = self._committer
+        with committer.owner:
+            drafted = committer.draft_head()
+        if drafted is None:
+            return
+        file, draft = drafted
+        try:
+            file.sync_log()
+        except OSError:  # no head then: a signature over rows that a power cut may take would look like a forgery
+            return
+        with committer.owner:
+            note = committer.keep_head(file, draft)
+        if note is not None:
+            self._tell(self._headed, note)
 
     def _work(self) -> None:
         """Commits all that waits, with a chore between each two things that sync: the watchdog waits for the end of one."""

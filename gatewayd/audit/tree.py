@@ -48,7 +48,9 @@ class CompactRange:
         return root_of(self.nodes)
 
     def copy(self) -> "CompactRange":
-        return CompactRange(self.size, self.nodes)
+        copied = CompactRange()
+        copied.size, copied.nodes = self.size, self.nodes.copy()
+        return copied
 
     def encode(self) -> bytes:
         """The hashes one after the other, to be kept beside the size."""

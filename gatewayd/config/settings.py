@@ -46,6 +46,8 @@ class Settings(msgspec.Struct, frozen=True):
     port: int
     host: str
     db_path: str
+    state_dir: str
+    credentials_dir: str | None  # of systemd
     transport: McpTransport
     mask_salt: Secret | None
     mask_source_rewrite: bool
@@ -57,6 +59,7 @@ class Settings(msgspec.Struct, frozen=True):
     telemetry_heartbeat_ms: int
     log_level: LogLevel
     audit_synchronous: Literal["normal", "full"]
+    audit_erasable: bool
     allowed_hosts: tuple[str, ...] | None  # lower case; "name" (any port) or "name:port"; None: any
     allowed_origins: tuple[str, ...] | None  # lower case; "scheme://name[:port]", or "*" alone; None: loopback, any port
     shutdown_grace_s: float
@@ -88,6 +91,12 @@ def audit_path(environ: Mapping[str, str]) -> str:
     return environ.get("DB_PATH") or (f"{state}/audit.db" if state else DEFAULTS["DB_PATH"]) or ""
 
 
+def state_dir(environ: Mapping[str, str]) -> str:
+    """Where the identity is, for who reads it without being configured to serve."""
+    state = environ.get("STATE_DIRECTORY", "").split(":")[0]
+    return environ.get("GATEWAY_STATE_DIR") or state or str(Path(audit_path(environ)).parent)
+
+
 def load_settings(environ: Mapping[str, str], read_file: ReadFile = read_bytes) -> Settings:
     """Everything from the environment and the files it names. Raises SettingsErrors with all problems of both."""
     return _Loader(environ, read_file).load()
@@ -116,6 +125,8 @@ class _Loader(Environment):
             port=self.integer("PORT", 1, 65535),
             host=host,
             db_path=self.db_path(),
+            state_dir=state_dir(self.environ),
+            credentials_dir=self.environ.get("CREDENTIALS_DIRECTORY") or None,
             transport=cast(McpTransport, self.choice("GATEWAY_TRANSPORT", get_args(McpTransport))),
             mask_salt=mask_salt,
             mask_source_rewrite=self.flag("GATEWAY_MASK_SOURCE_REWRITE"),
@@ -127,6 +138,7 @@ class _Loader(Environment):
             telemetry_heartbeat_ms=self.heartbeat_ms(),
             log_level=cast(LogLevel, self.choice("GATEWAY_LOG_LEVEL", get_args(LogLevel))),
             audit_synchronous=cast(Literal["normal", "full"], self.choice("GATEWAY_AUDIT_SYNCHRONOUS", ("normal", "full"))),
+            audit_erasable=self.flag("GATEWAY_AUDIT_ERASABLE"),
             allowed_hosts=self.allowed_hosts(host),
             allowed_origins=self.allowed("GATEWAY_ALLOWED_ORIGINS", _ALLOWED_ORIGIN, "origins such as https://app.example.com"),
             shutdown_grace_s=self.grace_s(),

@@ -42,6 +42,12 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         "path of the audit file",
         shown="`$STATE_DIRECTORY/audit.db` under systemd, else `/data/audit.db`",
     ),
+    Variable(
+        "GATEWAY_STATE_DIR",
+        None,
+        "folder of the identity that signs audit heads, `identity.json`; made at the first start",
+        shown="`$STATE_DIRECTORY` under systemd, else the folder of DB_PATH",
+    ),
     Variable("GATEWAY_TRANSPORT", "http", "`http` or `stdio`"),
     Variable(
         "GATEWAY_MASK_SALT",
@@ -76,6 +82,7 @@ VARIABLES: Final[tuple[Variable, ...]] = (
     ),
     Variable("GATEWAY_LOG_LEVEL", "info", "`debug`, `info`, `warning` or `error`"),
     Variable("GATEWAY_AUDIT_SYNCHRONOUS", "normal", "`normal` or `full`; `full` makes each audit commit survive a power cut"),
+    Variable("GATEWAY_AUDIT_ERASABLE", "0", "allow `gatewayd audit erase` and `POST /audit/erase`; boolean"),
     Variable(
         "GATEWAY_ALLOWED_HOSTS",
         None,

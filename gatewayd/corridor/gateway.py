@@ -12,7 +12,7 @@ import msgspec
 import trio
 
 from gatewayd.audit.events import Query
-from gatewayd.audit.writer import Audit
+from gatewayd.audit.service import Audit
 from gatewayd.catalog import Catalog
 from gatewayd.config.credentials import Secret
 from gatewayd.corridor.hold import Approvals

@@ -2,8 +2,8 @@
 
 parse → decide → audit → execute → audit; the first two are in `judge.py`, with what masks make of the statement. A write that a
 person must approve waits before the third and is decided again (`hold.py`). Every tool that reaches a database comes through
-`run()`. Which rows a cancelled call leaves is told in `audit/writer.py`; an allowed one always ends with its closing row, written
-in a short shield of its own.
+`run()`. Which rows a cancelled call leaves is told in `audit/service.py`; an allowed one always ends with its closing row,
+written in a short shield of its own.
 """
 
 import os
@@ -20,7 +20,7 @@ from gatewayd.approvals import messages, words
 from gatewayd.approvals.messages import Approved, Outcome, Preview
 from gatewayd.audit.events import Agent, Attempted, AuditId, Executed, Failed, Query, QueryId
 from gatewayd.audit.ids import new_ulid
-from gatewayd.audit.writer import AuditUnavailable
+from gatewayd.audit.service import AuditUnavailable
 from gatewayd.corridor import approval_answers as answers
 from gatewayd.corridor import preview
 from gatewayd.corridor.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited, closing_row

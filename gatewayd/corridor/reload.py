@@ -14,7 +14,7 @@ import trio
 from gatewayd import log
 from gatewayd.audit.events import DEFAULT_DATABASE, Agent, Event, PolicyReloaded, Query, QueryId
 from gatewayd.audit.ids import new_ulid
-from gatewayd.audit.writer import AuditUnavailable
+from gatewayd.audit.service import AuditUnavailable
 from gatewayd.config.settings import Settings, read_bytes
 from gatewayd.corridor.databases import Databases, check_masks
 from gatewayd.corridor.gateway import Database, Gateway

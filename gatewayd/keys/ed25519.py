@@ -116,3 +116,8 @@ def strict_base64(text: str) -> bytes:
     if base64.b64encode(data).decode() != text:
         raise ValueError("expected base64 in its canonical form")
     return data
+
+
+def base64_of(data: bytes) -> str:
+    """Standard base64 with padding."""
+    return base64.b64encode(data).decode()

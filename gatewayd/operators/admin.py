@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import trio
 from quart import Blueprint, Response
 
-from gatewayd.audit.writer import AuditUnavailable
+from gatewayd.audit.service import AuditUnavailable
 from gatewayd.corridor.gateway import Database, Gateway
 from gatewayd.corridor.judge import Deciding, refused_by_masks
 from gatewayd.corridor.reload import Reloader

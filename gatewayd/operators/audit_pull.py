@@ -7,7 +7,7 @@ from quart import Blueprint, Response, request
 
 from gatewayd.audit.ids import is_ulid
 from gatewayd.audit.reader import START
-from gatewayd.audit.writer import Audit, AuditUnavailable
+from gatewayd.audit.service import Audit, AuditUnavailable
 from gatewayd.operators.guard import Guard, failure, json_response
 
 _ROWS: Final = 500

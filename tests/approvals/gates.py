@@ -9,7 +9,7 @@ import trio
 from gatewayd.approvals.gate import Gate
 from gatewayd.approvals.messages import Answer, Approved, Ask, Outcome, Pending, Status, StatusAsked, Wait
 from gatewayd.audit.events import DEFAULT_DATABASE, Agent
-from gatewayd.audit.writer import open_audit
+from gatewayd.audit.service import open_audit
 from gatewayd.config.credentials import Secret
 from gatewayd.corridor.answer import Answer as CallAnswer
 from gatewayd.corridor.databases import Databases
@@ -110,7 +110,6 @@ class Held:
 async def held(gate: Gate, dsn: str, folder: Path, text: str, **bounds: int) -> AsyncIterator[Held]:
     """Open, with its catalog read. Its audit file is `folder`/audit.db."""
     async with open_audit(str(folder / "audit.db")) as audit, trio.open_nursery() as nursery:
-        await nursery.start(audit.run)
         databases = Databases()
         await nursery.start(databases.run)
         approvals = Approvals(gate, **bounds)

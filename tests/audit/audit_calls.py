@@ -11,7 +11,7 @@ import msgspec
 from gatewayd.audit.events import Agent, Attempted, AuditId, Executed, Failed, Query, QueryId
 from gatewayd.audit.ids import new_ulid
 from gatewayd.audit.reader import AuditRow, connect_for_reading, read_rows
-from gatewayd.audit.writer import Audit
+from gatewayd.audit.service import Audit
 from gatewayd.policy.decide.outcomes import Allowed, Denied, Permit
 from gatewayd.sql.facts.statement import Statement
 

@@ -8,12 +8,13 @@ import pytest
 import trio
 import trio.testing
 
-from gatewayd.audit import committer, thread
-from gatewayd.audit.store import AuditFile
-from gatewayd.audit.writer import Audit, open_audit
+from gatewayd.audit.file import AuditFile
+from gatewayd.audit.pace import Pace
+from gatewayd.audit.service import Audit, open_audit
 from tests.audit.audit_calls import Calls, FileView
 
 LOOP, THREAD = "loop", "thread"
+CALM = Pace(rest_s=1000, slow_s=1000)  # a crowded machine is not what these tests are about
 
 
 @pytest.fixture
@@ -27,9 +28,6 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         insert(file, rows)  # type: ignore[arg-type]  # handed through as they came
 
     monkeypatch.setattr(AuditFile, "insert", noted)
-    # A crowded machine is not what these tests are about.
-    monkeypatch.setattr(committer, "_SLOW_S", 1000)
-    monkeypatch.setattr(thread, "_REST_S", 1000)
     return made
 
 
@@ -43,7 +41,7 @@ async def until_the_loop_commits(audit: Audit, calls: Calls, commits: list[str])
 
 
 async def test_the_thread_begins_a_log_and_the_loop_goes_on(path: str, calls: Calls, view: FileView, commits: list[str]) -> None:
-    async with open_audit(path) as audit:
+    async with open_audit(path, pace=CALM) as audit:
         await calls.whole(audit)
         assert commits[0] == THREAD
         await until_the_loop_commits(audit, calls, commits)
@@ -51,14 +49,14 @@ async def test_the_thread_begins_a_log_and_the_loop_goes_on(path: str, calls: Ca
 
 
 async def test_every_commit_that_syncs_is_the_threads(path: str, calls: Calls, commits: list[str]) -> None:
-    async with open_audit(path, "full") as audit:
+    async with open_audit(path, "full", pace=CALM) as audit:
         await calls.whole(audit)
         await calls.whole(audit)
     assert commits == [THREAD] * 4
 
 
 async def test_after_a_checkpoint_the_thread_begins_the_log_again(path: str, calls: Calls, commits: list[str]) -> None:
-    async with open_audit(path) as audit:
+    async with open_audit(path, pace=CALM) as audit:
         await until_the_loop_commits(audit, calls, commits)
         with audit._queue._committer.owner:
             audit._queue._committer.checkpoint()
@@ -67,9 +65,8 @@ async def test_after_a_checkpoint_the_thread_begins_the_log_again(path: str, cal
         await until_the_loop_commits(audit, calls, commits)
 
 
-async def test_a_long_log_is_carried_over(path: str, calls: Calls, commits: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(committer, "_WAL_PAGES", 500)
-    async with open_audit(path) as audit:
+async def test_a_long_log_is_carried_over(path: str, calls: Calls, commits: list[str]) -> None:
+    async with open_audit(path, pace=Pace(rest_s=1000, slow_s=1000, log_pages=500)) as audit:
         while commits.count(THREAD) < 4:
             await calls.whole(audit)
             assert audit.statistics().wal_bytes < 2 * 500 * 4096
@@ -85,11 +82,10 @@ async def test_a_slow_disk_leaves_the_loop_alone(
         time.sleep(0.01)
         noted(file, rows)  # type: ignore[arg-type]  # handed through as they came
 
-    async with open_audit(path) as audit:
+    async with open_audit(path, pace=CALM) as audit:
         await until_the_loop_commits(audit, calls, commits)
         monkeypatch.setattr(AuditFile, "insert", slow)
-        monkeypatch.setattr(committer, "_SLOW_S", 0.01)
-        monkeypatch.setattr(committer, "_SLOW_FOR_S", 1000)
+        audit._queue._committer.pace = Pace(rest_s=1000, slow_s=0.01, slow_for_s=1000)
         while LOOP not in commits:
             await calls.whole(audit)
         commits.clear()
@@ -99,7 +95,7 @@ async def test_a_slow_disk_leaves_the_loop_alone(
 
 
 async def test_the_loop_never_waits_for_another_process(path: str, calls: Calls, view: FileView, commits: list[str]) -> None:
-    async with open_audit(path) as audit, trio.open_nursery() as nursery:
+    async with open_audit(path, pace=CALM) as audit, trio.open_nursery() as nursery:
         await until_the_loop_commits(audit, calls, commits)
         holder = sqlite3.connect(path, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
@@ -113,7 +109,7 @@ async def test_the_loop_never_waits_for_another_process(path: str, calls: Calls,
 
 
 async def test_what_is_handed_over_together_is_committed_together(path: str, calls: Calls, commits: list[str]) -> None:
-    async with open_audit(path) as audit:
+    async with open_audit(path, pace=CALM) as audit:
         for _ in range(20):  # the thread may still be at it, however late, and take some of them
             await until_the_loop_commits(audit, calls, commits)
             async with trio.open_nursery() as nursery:
@@ -125,7 +121,7 @@ async def test_what_is_handed_over_together_is_committed_together(path: str, cal
 
 
 async def test_a_long_statement_is_the_threads(path: str, calls: Calls, commits: list[str]) -> None:
-    async with open_audit(path) as audit:
+    async with open_audit(path, pace=CALM) as audit:
         await until_the_loop_commits(audit, calls, commits)
         await calls.whole(audit, "SELECT '" + "x" * 2**20 + "'")
     assert commits[0] == THREAD
@@ -136,11 +132,10 @@ async def test_a_bug_in_a_commit_ends_the_service(path: str, calls: Calls, monke
         raise RuntimeError("a bug in the commit")
 
     async def call_and_serve() -> None:
-        async with open_audit(path) as audit:
+        async with open_audit(path, pace=CALM) as audit:
             await calls.whole(audit)
             monkeypatch.setattr(AuditFile, "insert", bug)
             async with trio.open_nursery() as nursery:
-                await nursery.start(audit.run)
                 nursery.start_soon(calls.whole, audit)
 
     with pytest.raises(ExceptionGroup) as caught:
@@ -167,10 +162,12 @@ async def test_who_asks_whether_the_writer_answers_does_not_wait_for_commit_and_
         done.append("checkpoint")
         checkpoint(file)
 
-    monkeypatch.setattr(committer, "_WAL_PAGES", 1)
     monkeypatch.setattr(AuditFile, "insert", inserting)
     monkeypatch.setattr(AuditFile, "checkpoint", carrying_over)
-    async with open_audit(path, "full") as audit, trio.open_nursery() as nursery:
+    async with (
+        open_audit(path, "full", pace=Pace(rest_s=1000, slow_s=1000, log_pages=1)) as audit,
+        trio.open_nursery() as nursery,
+    ):
         nursery.start_soon(calls.refuse, audit, calls.query())
         await begun.wait()
         nursery.start_soon(audit._queue.call, lambda _file: done.append("answer"))

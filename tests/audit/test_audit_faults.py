@@ -16,8 +16,9 @@ import trio
 import trio.testing
 
 from gatewayd.audit.events import Executed
-from gatewayd.audit.store import AuditFile
-from gatewayd.audit.writer import Audit, AuditFileLocked, AuditUnavailable, open_audit
+from gatewayd.audit.file import AuditFile
+from gatewayd.audit.pace import Pace
+from gatewayd.audit.service import Audit, AuditFileLocked, AuditUnavailable, open_audit
 from tests.audit.audit_calls import Calls, FileView
 
 
@@ -45,7 +46,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def messages(text: str) -> list[str]:
-    return [msgspec.json.decode(line)["msg"] for line in text.splitlines()]
+    """All of them but the signed heads, which come when they come."""
+    found = [msgspec.json.decode(line)["msg"] for line in text.splitlines()]
+    return [each for each in found if each != "audit checkpoint"]
 
 
 async def unavailable(audit: Audit, calls: Calls, reason: str, sql: str = "SELECT 1") -> None:
@@ -119,7 +122,6 @@ async def test_a_deleted_file_is_made_anew_and_ids_go_on_rising(
 
 async def test_a_query_whose_attempt_went_with_a_deleted_file_gets_no_permit(path: str, calls: Calls, view: FileView) -> None:
     async with open_audit(path) as audit, trio.open_nursery() as nursery:
-        await nursery.start(audit.run)
         committed = trio.Event()
         audit.on_commit(lambda _seconds, _rows: committed.set())
         lost, running = calls.query(), calls.query()
@@ -181,11 +183,8 @@ async def test_a_folder_that_another_gatewayd_took_is_its_own(path: str, calls: 
                 raise AssertionError("two owners")
 
 
-async def test_a_foreign_transaction_is_waited_for_then_refused_then_survived(
-    path: str, calls: Calls, view: FileView, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gatewayd.audit.committer.LOCKED_BY_OTHERS_MS", 50)
-    async with open_audit(path) as audit:
+async def test_a_foreign_transaction_is_waited_for_then_refused_then_survived(path: str, calls: Calls, view: FileView) -> None:
+    async with open_audit(path, pace=Pace(locked_by_others_ms=50)) as audit:
         holder = sqlite3.connect(path, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
         await unavailable(audit, calls, "locked")
@@ -209,7 +208,6 @@ async def test_an_attempt_that_failed_gives_no_permit_though_the_disk_is_well_ag
     path: str, calls: Calls, view: FileView
 ) -> None:
     async with open_audit(path) as audit, trio.open_nursery() as nursery:
-        await nursery.start(audit.run)
         query = calls.query()
         with no_file_grows_beyond(4096):
             await audit.attempted(query, calls.attempted())

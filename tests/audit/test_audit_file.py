@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.audit.store import APPLICATION_ID, AuditFileUnusable, Synchronous
-from gatewayd.audit.writer import AuditFileLocked, open_audit
+from gatewayd.audit.file import AuditFileUnusable, Synchronous
+from gatewayd.audit.schema import APPLICATION_ID
+from gatewayd.audit.service import AuditFileLocked, open_audit
 from tests.audit.audit_calls import Calls, FileView
 
 
@@ -27,16 +28,17 @@ async def test_schema_is_one_table_of_events_with_four_indexes(path: str, view: 
         }
         assert view.run(path, "PRAGMA journal_mode") == [("wal",)]
         assert view.run(path, "PRAGMA application_id") == [(APPLICATION_ID,)]
-        assert view.run(path, "PRAGMA user_version") == [(1,)]
+        assert view.run(path, "PRAGMA user_version") == [(2,)]
     assert columns == [
         "id", "query_id", "tenant_id", "database", "agent_name", "agent_version", "agent_intent", "mcp_token_id", "ts",
-        "event_type", "payload", "schema_version",
+        "event_type", "payload", "schema_version", "seq", "leaf", "salt",
     ]  # fmt: skip
     assert indexed == {
         (("query_id", 0),),
         (("tenant_id", 0), ("ts", 1)),
         (("event_type", 0), ("ts", 1)),
         (("database", 0), ("ts", 1)),
+        (("seq", 0),),
     }
 
 
@@ -45,7 +47,7 @@ async def test_parent_folders_are_made_and_all_files_are_private(tmp_path: Path,
     async with open_audit(str(path)) as audit:
         await calls.whole(audit)
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-    assert modes == dict.fromkeys(["audit.db", "audit.db-wal", "audit.db-shm", "audit.db.lock"], 0o600)
+    assert modes == dict.fromkeys(["audit.db", "audit.db-wal", "audit.db-shm", "audit.db.lock", "identity.json"], 0o600)
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
@@ -78,7 +80,7 @@ async def test_a_second_owner_is_refused_also_by_another_name(path: str, tmp_pat
 
 async def test_the_lock_of_a_killed_owner_is_free(path: str) -> None:
     program = (
-        "import sys, trio\nfrom gatewayd.audit.writer import open_audit\n"
+        "import sys, trio\nfrom gatewayd.audit.service import open_audit\n"
         "async def main():\n    async with open_audit(sys.argv[1]):\n        print('open', flush=True)\n"
         "        await trio.sleep_forever()\ntrio.run(main)\n"
     )
@@ -132,8 +134,8 @@ async def test_another_programs_file_and_a_newer_format_are_refused(path: str, v
     Path(path).unlink()
     async with open_audit(path):
         pass
-    view.run(path, "PRAGMA user_version = 2")
-    with pytest.raises(AuditFileUnusable, match="found format 2, expected format 1"):
+    view.run(path, "PRAGMA user_version = 3")
+    with pytest.raises(AuditFileUnusable, match="found format 3, expected format 1 or 2"):
         async with open_audit(path):
             pass
 
@@ -165,12 +167,15 @@ async def test_synchronous_is_what_was_asked_for(path: str, synchronous: Synchro
     assert found == [(value,)]
 
 
+_INSERT = "INSERT INTO audit_events VALUES (?, '', '', '', '', '', '', '', 1, '', '{}', 3, NULL, NULL, NULL)"
+
+
 async def test_a_file_whose_largest_id_is_no_ulid_is_refused(path: str) -> None:
     async with open_audit(path):
         pass
     for identity in ("zzz", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"):
         with sqlite3.connect(path) as connection:
-            connection.execute("INSERT INTO audit_events VALUES (?, '', '', '', '', '', '', '', 1, '', '{}', 3)", (identity,))
+            connection.execute(_INSERT, (identity,))
         connection.close()
         with pytest.raises(AuditFileUnusable, match="largest id"):
             async with open_audit(path):

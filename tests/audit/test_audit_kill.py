@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 
-from gatewayd.audit.writer import open_audit
+from gatewayd.audit.service import open_audit
 from tests.audit.audit_calls import Calls, FileView
 
 WRITER = textwrap.dedent(
@@ -14,7 +14,7 @@ WRITER = textwrap.dedent(
     import os, sys, time, trio
     from gatewayd.audit.events import Agent, Attempted, Executed, Query
     from gatewayd.audit.ids import new_ulid
-    from gatewayd.audit.writer import open_audit
+    from gatewayd.audit.service import open_audit
     from gatewayd.policy.decide.outcomes import Allowed
     from gatewayd.sql.facts.statement import Statement
 
@@ -30,7 +30,6 @@ WRITER = textwrap.dedent(
 
     async def main():
         async with open_audit(sys.argv[1]) as audit, trio.open_nursery() as nursery:
-            await nursery.start(audit.run)
             for _ in range(16):
                 nursery.start_soon(call, audit)
 

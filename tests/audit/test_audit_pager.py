@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import trio
 
-from gatewayd.audit.writer import Audit, open_audit
+from gatewayd.audit.service import Audit, open_audit
 from tests.audit.audit_calls import Calls, FileView
 
 MEBIBYTE = 1 << 20
@@ -46,7 +46,7 @@ async def test_a_row_has_the_columns_as_keys_and_its_payload_as_object(path: str
         (attempted, decided), _ = await page(audit, "0", 2)
     assert list(attempted) == [
         "id", "query_id", "tenant_id", "database", "agent_name", "agent_version", "agent_intent", "mcp_token_id", "ts",
-        "event_type", "payload", "schema_version",
+        "event_type", "payload", "schema_version", "seq", "instance",
     ]  # fmt: skip
     assert attempted["payload"] == {"sql_raw": "SELECT '\U0001f418'", "sql_fingerprint": "0123456789abcdef"}
     assert decided["id"] == permit.audit_id

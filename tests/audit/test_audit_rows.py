@@ -17,8 +17,8 @@ ANY_TEXT = st.text(alphabet=st.characters(), max_size=50)  # lone surrogates too
 
 def columns_of(payload: Payload, agent: Agent = NOBODY, intent: str | None = None) -> dict[str, Any]:
     row = row_of(Event(Query(QueryId("Q"), "shop", agent, intent), 1234, payload))
-    columns = dict(zip(COLUMNS[1:], row, strict=True))
-    return {**columns, "payload": msgspec.json.decode(row[9])}
+    columns = dict(zip(COLUMNS[1:], row.columns, strict=True))
+    return {**columns, "payload": msgspec.json.decode(row.columns[9])}
 
 
 def test_columns_keep_their_order_and_payload_is_json() -> None:

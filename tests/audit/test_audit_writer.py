@@ -9,9 +9,9 @@ import trio
 import trio.testing
 
 from gatewayd.audit.events import Event, Executed, PolicyReloaded
+from gatewayd.audit.file import AuditFile
 from gatewayd.audit.ids import is_ulid, ulid_value
-from gatewayd.audit.store import AuditFile
-from gatewayd.audit.writer import Audit, AuditUnavailable, open_audit
+from gatewayd.audit.service import Audit, AuditUnavailable, open_audit
 from tests.audit.audit_calls import Calls, FileView
 
 WHOLE = ["ATTEMPTED", "DECIDED ALLOW", "EXECUTED"]
@@ -53,7 +53,7 @@ async def test_a_permit_comes_with_both_rows_committed(path: str, calls: Calls, 
         assert (permit.query_id, permit.audit_id) == (query.query_id, rows[1].id)
         assert {row.query_id for row in rows} == {query.query_id}
         assert bytes(rows[1].payload) == (
-            b'{"decision":"ALLOW","statement_type":"SELECT","tables_touched":["public.users"],"dialect":"postgres"}'
+            b'{"decision":"ALLOW","dialect":"postgres","statement_type":"SELECT","tables_touched":["public.users"]}'
         )
         await audit.closed(query, Executed(3, 1, rows_returned=1))
         assert view.events(path) == {query.query_id: WHOLE}
@@ -66,8 +66,8 @@ async def test_a_refusal_gives_the_id_of_its_row(path: str, calls: Calls, view: 
     assert is_ulid(audit_id)
     assert row.id == audit_id
     assert bytes(row.payload) == (
-        b'{"decision":"DENY","statement_type":"DELETE","tables_touched":["public.users"],'
-        b'"policy_rule":"table_access","reason":"table `users` resolves to read","dialect":"postgres"}'
+        b'{"decision":"DENY","dialect":"postgres","policy_rule":"table_access","reason":"table `users` resolves to read",'
+        b'"statement_type":"DELETE","tables_touched":["public.users"]}'
     )
 
 
@@ -90,7 +90,6 @@ async def test_nothing_is_permitted_or_closed_without_the_row_before_it(path: st
 async def test_an_attempt_that_nobody_decides_is_written_all_the_same(path: str, calls: Calls, view: FileView) -> None:
     committed = trio.Event()
     async with open_audit(path) as audit, trio.open_nursery() as nursery:
-        await nursery.start(audit.run)
         audit.on_commit(lambda _seconds, _rows: committed.set())
         query = calls.query()
         await audit.attempted(query, calls.attempted())
@@ -248,15 +247,15 @@ async def test_a_bug_in_the_thread_ends_the_service_and_every_waiter(path: str, 
     def bug(_file: AuditFile) -> None:
         raise ZeroDivisionError
 
-    async with open_audit(path) as audit:
-        with pytest.RaisesGroup(ZeroDivisionError, flatten_subgroups=True):
-            async with trio.open_nursery() as nursery:
-                await nursery.start(audit.run)
+    with pytest.RaisesGroup(ZeroDivisionError, flatten_subgroups=True):
+        async with open_audit(path) as audit:
+            try:
                 await audit.attempted(calls.query(), calls.attempted())
                 await audit._queue.call(bug)
                 await trio.sleep_forever()
-        with pytest.raises(AuditUnavailable, match="stopped"):
-            await calls.whole(audit)
+            finally:
+                with trio.CancelScope(shield=True), pytest.raises(AuditUnavailable, match="stopped"):
+                    await calls.whole(audit)
 
 
 async def test_statistics_agree_with_the_file(path: str, calls: Calls, view: FileView) -> None:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 import trio
 
-from gatewayd.audit.writer import open_audit
+from gatewayd.audit.service import open_audit
 from gatewayd.config.settings import load_settings
 from gatewayd.corridor.databases import Databases
 from gatewayd.corridor.gateway import Gateway

@@ -7,7 +7,7 @@ from pathlib import Path
 import trio
 
 from gatewayd.audit.events import DEFAULT_DATABASE, Agent
-from gatewayd.audit.writer import open_audit
+from gatewayd.audit.service import open_audit
 from gatewayd.corridor.answer import Answer
 from gatewayd.corridor.databases import Databases
 from gatewayd.corridor.gateway import Database, Gateway
@@ -34,7 +34,6 @@ async def corridor(dsn: str, folder: Path, policy: str = POLICY) -> AsyncIterato
     single = load_policies(policy, {}).single
     assert single is not None
     async with open_audit(str(folder / "audit.db")) as audit, trio.open_nursery() as nursery:
-        await nursery.start(audit.run)
         databases = Databases()
         await nursery.start(databases.run)
         database = await databases.open(DEFAULT_DATABASE, dsn, single)

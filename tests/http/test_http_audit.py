@@ -10,7 +10,7 @@ import pytest
 import trio
 from quart import Blueprint, Response
 
-from gatewayd.audit.writer import Audit, open_audit
+from gatewayd.audit.service import Audit, open_audit
 from gatewayd.http.server import HttpServer
 from gatewayd.operators.app import create_app
 from gatewayd.operators.audit_pull import audit_routes, page_rows

@@ -6,7 +6,7 @@ from typing import Final
 import trio
 
 from gatewayd.audit.events import Agent
-from gatewayd.audit.writer import AuditFileUnusable, open_audit
+from gatewayd.audit.service import AuditFileUnusable, open_audit
 from gatewayd.cli.audit.search import AuditFile, Filter
 from gatewayd.cli.doctor.finding import Check, fail, ok
 from gatewayd.cli.policyfile import DatabaseEntry
@@ -28,7 +28,6 @@ async def canary(entry: DatabaseEntry) -> Check:
         path = f"{folder}/audit.db"
         try:
             async with open_audit(path, "normal") as audit, trio.open_nursery() as services:
-                await services.start(audit.run)
                 databases = Databases()
                 await services.start(databases.run)
                 database = await databases.open(entry.name, entry.url, entry.policy)

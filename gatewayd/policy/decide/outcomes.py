@@ -1,6 +1,6 @@
 """The three ways a decision can go, and the Permit that execution asks for.
 
-Only `policy/decide/decision.py` makes an Allowed, only `audit/writer.py` makes a Permit (a test reads the code and holds this),
+Only `policy/decide/decision.py` makes an Allowed, only `audit/service.py` makes a Permit (a test reads the code and holds this),
 so "nothing runs undecided or unaudited" is a rule of the types as well.
 """
 

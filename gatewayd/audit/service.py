@@ -17,13 +17,15 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, overload
+from functools import partial
+from typing import Final, TypeVar, cast, overload
 
 import msgspec
 import trio
 
+from gatewayd import log
 from gatewayd.audit.batch import Ticket
-from gatewayd.audit.committer import FILE_FAILURES
+from gatewayd.audit.committer import FILE_FAILURES, Committer
 from gatewayd.audit.events import (
     APPROVED_BY_CHARACTERS,
     Attempted,
@@ -37,14 +39,29 @@ from gatewayd.audit.events import (
     Query,
     QueryId,
 )
+from gatewayd.audit.file import AuditFile, AuditFileUnusable, Synchronous, reason_of
+from gatewayd.audit.last_head import LastHead
 from gatewayd.audit.lock import AuditFileLocked, OwnershipLock
+from gatewayd.audit.meta import Acked, Linked, Meta, Reason
+from gatewayd.audit.pace import Pace
+from gatewayd.audit.pruning import plan_pruning
 from gatewayd.audit.queue import AuditStatistics, AuditUnavailable, CommitQueue
 from gatewayd.audit.reader import AuditReader, Page
 from gatewayd.audit.rows import row_of
-from gatewayd.audit.store import AuditFile, AuditFileUnusable, Synchronous, reason_of
+from gatewayd.keys.identity import IdentityRefused, ensure_identity, verifier_of
 from gatewayd.policy.decide.outcomes import Allowed, Denied, Permit
 
-__all__ = ["Audit", "AuditFileLocked", "AuditFileUnusable", "AuditStatistics", "AuditUnavailable", "open_audit"]
+__all__ = [
+    "Audit",
+    "AuditFileLocked",
+    "AuditFileUnusable",
+    "AuditStatistics",
+    "AuditUnavailable",
+    "IdentityRefused",
+    "open_audit",
+]
+
+T = TypeVar("T")
 
 _DIALECT: Final = "postgres"
 _QUERIES_REMEMBERED: Final = 16384
@@ -56,20 +73,16 @@ _NO_ROW: Final = "the earlier audit row of this query is not in the file"
 class Audit:
     """Made by `open_audit`. Methods are for the Trio thread; each `async` one but `attempted` waits for its commit."""
 
-    def __init__(self, file: AuditFile, lock: OwnershipLock, synchronous: Synchronous, clock_ms: Callable[[], int]) -> None:
-        self.path = file.path
+    def __init__(self, path: str, queue: CommitQueue, clock_ms: Callable[[], int]) -> None:
+        self.path = path
+        self.only_acknowledged = False
+        """Whether `delete_before` leaves what the control plane has not acknowledged."""
         self._clock_ms = clock_ms
         self._attempted: OrderedDict[QueryId, Ticket] = OrderedDict()
         self._decided: OrderedDict[QueryId, Ticket] = OrderedDict()
-        self._reader = AuditReader(file.path)
-        self._queue = CommitQueue(file, lock, synchronous)
-
-    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Runs until cancelled; raises what made the writer's thread end."""
-        task_status.started()
-        await self._queue.crashed.wait()
-        assert self._queue.crash is not None
-        raise self._queue.crash
+        self._reader = AuditReader(path)
+        self._queue = queue
+        self._pruning = trio.Lock()
 
     async def attempted(self, query: Query, attempted: Attempted) -> None:
         """Hands the ATTEMPTED row over; waits only while the queue is full. Cancelled meanwhile: no row is written.
@@ -143,25 +156,57 @@ class Audit:
     async def delete_before(self, cursor: str) -> int:
         """Deletes the rows with an id up to and including `cursor`, in chunks between batches; returns how many.
 
-        Cancelled midway, the chunks done so far are gone for good and the rest stands.
+        What is left stays provable (see pruning.py). Cancelled midway, the chunks done so far are gone and the rest stands.
         """
         deleted, at_most = 0, 8
+        async with self._pruning:
+            meta = await self.meta()
+            limit = None
+            if self.only_acknowledged:
+                limit = meta.first_seq - 1 + (meta.acked.size if meta.acked is not None else 0)
+            try:
+                plan = await self._reader.ask(lambda connection: plan_pruning(connection, meta, cursor, limit))
+            except FILE_FAILURES as failure:
+                raise AuditUnavailable(reason_of(failure)) from failure
+            await self._call(lambda file: file.keep_plan(plan))
+            while True:
+                began = time.perf_counter()
+                chunk = at_most
+                count = await self._call(partial(AuditFile.delete_before, cursor=cursor, at_most=chunk, plan=plan))
+                deleted += count
+                if count < chunk:
+                    return deleted
+                # A row may be 100 bytes or 1 MiB: what counts is how long the others waited.
+                is_quick = time.perf_counter() - began < _DELETE_S
+                at_most = min(at_most * 2, _DELETE_ROWS) if is_quick else max(at_most // 4, 1)
 
-        def delete_some(file: AuditFile) -> int:
-            return file.delete_before(cursor, at_most)
+    async def meta(self) -> Meta:
+        """The file's own facts: instance, first seq, identity, what was pruned and acknowledged. Raises AuditUnavailable."""
+        return await self._call(lambda file: file.meta)
 
-        while True:
-            began = time.perf_counter()
-            result = await self._queue.call(delete_some)
-            if isinstance(result, FILE_FAILURES):
-                raise AuditUnavailable(reason_of(result)) from result
-            assert isinstance(result, int)
-            deleted += result
-            if result < at_most:
-                return deleted
-            # A row may be 100 bytes or 1 MiB: what counts is how long the others waited.
-            is_quick = time.perf_counter() - began < _DELETE_S
-            at_most = min(at_most * 2, _DELETE_ROWS) if is_quick else max(at_most // 4, 1)
+    async def head(self) -> str | None:
+        """A signed head over all that is committed when this returns; None when nothing was recorded in this instance yet."""
+        return await self._call(lambda file: file.head_now())
+
+    async def begin_instance(self, reason: Reason, first_seq: int | None = None) -> Meta:
+        """Begins a new instance: at the next seq, or at `first_seq` of the present one, whose rows from there on are then the
+        new one's. Returns the metadata afterwards. Raises AuditUnavailable, also for a seq that is not of the present one."""
+        return await self._call(lambda file: file.begin_instance(reason, first_seq))
+
+    async def note_acknowledged(self, acked: Acked) -> None:
+        """Keeps what the control plane has acknowledged of the present instance."""
+        await self._call(lambda file: file.note_acknowledged(acked))
+
+    async def note_linked(self, linked: Linked) -> None:
+        """Keeps whether this file runs linked, for the next start."""
+        await self._call(lambda file: file.note_linked(linked))
+
+    async def _call(self, chore: Callable[[AuditFile], T]) -> T:
+        """What `chore` makes of the file, in the writer's thread between two batches. Raises AuditUnavailable."""
+        result = await self._queue.call(chore)
+        if isinstance(result, FILE_FAILURES):
+            raise AuditUnavailable(reason_of(result)) from result
+        return cast(T, result)
 
     def page(self, cursor: str, limit: int) -> Page:
         """Up to `limit` committed rows with an id above `cursor` (reader.START or a ULID), as JSON in pieces."""
@@ -202,30 +247,54 @@ async def open_audit(
     path: str,
     synchronous: Synchronous = "normal",
     clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    *,
+    state_dir: str | None = None,
+    credentials_dir: str | None = None,
+    pace: Pace = Pace(),  # noqa: B008 - a frozen value
 ) -> AsyncGenerator[Audit, None]:
-    """Owns the audit file, its lock and its thread. Raises AuditFileLocked (exit 69) or AuditFileUnusable (exit 78)."""
-    lock, file = await trio.to_thread.run_sync(_open, path, synchronous)
+    """The audit while the block runs: its file and lock, its task and its thread. A crash of the writer cancels the block.
+
+    The identity that signs is that of `credentials_dir` or `state_dir` (the file's own folder when that is None), and is made
+    there when there is none. Raises AuditFileLocked (exit 69), AuditFileUnusable or IdentityRefused (exit 78).
+    """
+    opened = await trio.to_thread.run_sync(_Opened, path, synchronous, state_dir, credentials_dir)
+    committer = Committer(opened.file, opened.lock, opened.open_file, opened.last_head, pace)
+    queue = CommitQueue(opened.path, committer)
     try:
-        audit = Audit(file, lock, synchronous, clock_ms)
-    except BaseException:
-        file.close()
-        lock.release()
-        raise
-    try:
-        yield audit
+        async with trio.open_nursery() as nursery:
+            await nursery.start(queue.run)
+            audit = Audit(opened.path, queue, clock_ms)
+            try:
+                yield audit
+            finally:
+                await audit.aclose()
     finally:
-        await audit.aclose()
-        lock.release()
+        opened.lock.release()
 
 
-def _open(path: str, synchronous: Synchronous) -> tuple[OwnershipLock, AuditFile]:
-    real = os.path.realpath(path)  # one lock for one file, by whatever name
-    try:
-        lock = OwnershipLock(real)
-    except OSError as failure:
-        raise AuditFileUnusable(path, reason_of(failure)) from failure
-    try:
-        return lock, AuditFile(real, synchronous)
-    except BaseException:
-        lock.release()
-        raise
+class _Opened:
+    """The lock on the file, the identity, and the file. Blocking."""
+
+    def __init__(self, path: str, synchronous: Synchronous, state_dir: str | None, credentials_dir: str | None) -> None:
+        self.path = os.path.realpath(path)  # one lock for one file, by whatever name
+        self._synchronous: Synchronous = synchronous
+        try:
+            self.lock = OwnershipLock(self.path)
+        except OSError as failure:
+            raise AuditFileUnusable(path, reason_of(failure)) from failure
+        try:
+            folder = state_dir if state_dir is not None else os.path.dirname(self.path)
+            self._identity = ensure_identity(folder, credentials_dir)
+            self.last_head = LastHead(folder)
+            self.file = self.open_file()
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def open_file(self) -> AuditFile:
+        """The file that stands at the path now."""
+        signed_last = self.last_head.read(verifier_of(self._identity))
+        file = AuditFile(self.path, self._synchronous, self._identity, signed_last)
+        if file.broken is not None:
+            log.error(log.AUDIT_BROKEN, reason=file.broken, instance=file.meta.instance, first_seq=file.meta.first_seq)
+        return file

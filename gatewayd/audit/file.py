@@ -1,0 +1,401 @@
+"""The audit file: SQLite, one table of events, one connection that writes (spec: Audit row; docs/audit-format.md).
+
+Blocking code, for one thread at a time. The writing connection also does every checkpoint, because SQLite before 3.51.3 can
+damage a file when two connections write or checkpoint at one moment (sqlite.org/wal.html, "the WAL-reset bug"). None happens by
+itself but the last one, in `close`.
+"""
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from gatewayd.audit import kept_heads
+from gatewayd.audit.heads import Head, sign_head
+from gatewayd.audit.ids import RisingIds, is_ulid, new_ulid
+from gatewayd.audit.kept_heads import KeptHead
+from gatewayd.audit.leaf import SALT_BYTES, commitment_of, leaf_of
+from gatewayd.audit.meta import Acked, Instance, Linked, Meta, MetaDamaged, Reason, read_meta
+from gatewayd.audit.pruning import PruningPlan, pruned_meta
+from gatewayd.audit.reader import connect_for_reading
+from gatewayd.audit.resume import State, begin_instance, resume
+from gatewayd.audit.rows import COLUMNS, Row
+from gatewayd.audit.schema import APPLICATION_ID, FORMAT, convert, create
+from gatewayd.audit.stored_tree import LeafMissing, StoredTree
+from gatewayd.audit.tree import CompactRange, range_from
+from gatewayd.keys.ed25519 import SigningKey
+from gatewayd.keys.identity import verifier_of
+
+Value = str | int | bytes | None
+Synchronous = Literal["normal", "full"]
+
+LOCKED_BY_OTHERS_MS: Final = 2000  # for the end of a foreign transaction, unless told otherwise
+_WAL_KEPT_BYTES: Final = 64 * 1024 * 1024
+_ROWS_PER_STATEMENT: Final = 16
+_OLDEST: Final = "SELECT id, seq, leaf FROM audit_events WHERE id <= ? ORDER BY id LIMIT ?"
+_LEAVES_FROM: Final = "SELECT leaf FROM audit_events WHERE seq >= ? ORDER BY seq"
+_INSERTED: Final = (*COLUMNS, "seq", "leaf", "salt")
+
+# One statement for all rows of a small batch: SQLite then runs it in one step, and the GIL changes hands once, not once a row.
+_INSERTS: Final = tuple(
+    f"INSERT INTO audit_events ({', '.join(_INSERTED)}) VALUES " + ", ".join([f"({', '.join('?' * len(_INSERTED))})"] * rows)
+    for rows in range(1, _ROWS_PER_STATEMENT + 1)
+)
+
+
+class AuditFileUnusable(Exception):
+    """The file cannot serve as audit file: not writable, damaged, another program's. `reason` carries no path."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"audit file {path} cannot be used: {reason}; DB_PATH must name a file that gatewayd can write")
+        self.path = path
+        self.reason = reason
+
+
+class HeadDraft(msgspec.Struct, frozen=True):
+    """A head that may be signed once the log is synced past it."""
+
+    instance: Instance
+    tree: CompactRange
+
+
+class AuditFile:
+    """An open audit file. Every method may raise sqlite3.Error or OSError; nothing of a failed `insert` stays in the file.
+
+    `identity` signs its heads and its metadata. `signed_last` is the last head that it signed for any file, if that is known.
+    """
+
+    def __init__(self, path: str, synchronous: Synchronous, identity: SigningKey, signed_last: Head | None = None) -> None:
+        self.path = path
+        self.synchronous: Synchronous = synchronous
+        self._identity = identity
+        self._waits_ms = LOCKED_BY_OTHERS_MS
+        try:
+            _create_if_absent(path)
+            self._connection = _connect(path, synchronous)
+        except (sqlite3.Error, OSError) as failure:
+            raise AuditFileUnusable(path, reason_of(failure)) from failure
+        try:
+            self._prepare(signed_last)
+            self.inode = _inode(path)
+            self._wal_inode = _inode(path + "-wal")
+        except (sqlite3.Error, OSError) as failure:
+            self._connection.close()
+            raise AuditFileUnusable(path, reason_of(failure)) from failure
+        except AuditFileUnusable:
+            self._connection.close()
+            raise
+
+    def _prepare(self, signed_last: Head | None) -> None:
+        connection = self._connection
+        # A write lock from the first look on: creating is then not interleaved with anybody, and a read-only file shows now.
+        connection.execute("BEGIN IMMEDIATE")
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (objects,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        self.is_new = (application, version, objects) == (0, 0, 0)
+        if self.is_new:
+            create(connection)
+        elif application != APPLICATION_ID:
+            raise AuditFileUnusable(self.path, f"it is another program's SQLite file (application_id {application})")
+        elif version == 1:
+            convert(connection)
+        elif version != FORMAT:
+            raise AuditFileUnusable(self.path, f"found format {version}, expected format 1 or {FORMAT}")
+        self._resume(signed_last)
+        connection.execute("COMMIT")
+        (largest,) = connection.execute("SELECT max(id) FROM audit_events").fetchone()
+        self.last_id = max(largest or "", self._meta.last_id)
+        if self.last_id and not is_ulid(self.last_id):
+            raise AuditFileUnusable(self.path, "its largest id is not a ULID")
+
+    def _resume(self, signed_last: Head | None) -> None:
+        rows: dict[str, str] = dict(self._connection.execute("SELECT key, value FROM meta"))
+        try:
+            state = resume(self._connection, rows, verifier_of(self._identity), _now_ms(), os.urandom(10), signed_last)
+        except MetaDamaged as damaged:
+            raise AuditFileUnusable(self.path, str(damaged)) from None
+        self.broken = state.broken
+        self._tree = state.tree
+        self._next_seq = state.next_seq
+        self._meta = state.meta
+        if "instance" not in rows or state.meta != read_meta(rows):
+            self._write_meta(state.meta)
+        head = kept_heads.last(self._connection, state.meta.instance)
+        self.head_size = head.size if head is not None else 0
+
+    def start(self, ids: RisingIds) -> None:
+        """Makes `ids` go on above everything that the file holds or held."""
+        if self.last_id:
+            try:
+                ids.start_above(self.last_id)
+            except ValueError as failure:
+                raise AuditFileUnusable(self.path, f"its largest id: {failure}") from failure
+
+    @property
+    def meta(self) -> Meta:
+        return self._meta
+
+    @property
+    def size(self) -> int:
+        """Leaves of the present instance."""
+        return self._tree.size
+
+    def insert(self, rows: Sequence[tuple[str, Row]]) -> None:
+        """Commits all rows (id and the rest) in one transaction, or none of them. They get the next seqs, salts and leaves."""
+        tree, seq = self._tree.copy(), self._next_seq
+        salts = os.urandom(SALT_BYTES * len(rows))
+        values: list[list[Value]] = []
+        for number, (event_id, row) in enumerate(rows):
+            salt = salts[number * SALT_BYTES : (number + 1) * SALT_BYTES]
+            envelope = row.head + event_id.encode() + row.tail
+            leaf = leaf_of(seq, envelope, commitment_of(salt, row.details))
+            tree.append(leaf)
+            values.append([event_id, *row.columns, seq, leaf, salt])
+            seq += 1
+        if len(rows) <= _ROWS_PER_STATEMENT:
+            self._connection.execute(_INSERTS[len(rows) - 1], _flat(values))  # its own transaction
+        else:
+            with self._transaction():
+                for start in range(0, len(rows), _ROWS_PER_STATEMENT):
+                    part = values[start : start + _ROWS_PER_STATEMENT]
+                    self._connection.execute(_INSERTS[len(part) - 1], _flat(part))
+        self._tree, self._next_seq = tree, seq
+
+    def draft_head(self) -> HeadDraft | None:
+        """The head over all that is committed; None when the last one covers it."""
+        if self._tree.size == self.head_size:
+            return None
+        return HeadDraft(self._meta.instance, self._tree.copy())
+
+    def sync_log(self) -> None:
+        """Makes everything that is committed survive a power cut: what was carried over was synced then. For any thread."""
+        descriptor = os.open(self.path + "-wal", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def keep_head(self, draft: HeadDraft) -> str | None:
+        """Signs the head, for rows that are synced, and keeps it. Returns the note; None once its instance has ended."""
+        if draft.instance != self._meta.instance:
+            return None
+        tree = draft.tree
+        note = sign_head(draft.instance, tree.size, tree.root(), self._identity)
+        with self._transaction():
+            kept_heads.keep(self._connection, KeptHead(draft.instance, tree.size, _now_ms(), note, tree.encode()))
+            meta = self._write_meta(msgspec.structs.replace(self._meta, heads=kept_heads.summary(self._connection)))
+        self._meta = meta
+        self.head_size = tree.size
+        return note
+
+    def head_now(self) -> str | None:
+        """The signed head over all that is committed, made now if the last one is older; None of an instance without rows."""
+        draft = self.draft_head()
+        if draft is not None:
+            self.sync_log()
+            return self.keep_head(draft)
+        last = kept_heads.last(self._connection, self._meta.instance)
+        return last.note if last is not None else None
+
+    def begin_instance(self, reason: Reason, first_seq: int | None = None) -> Meta:
+        """Begins a new instance at the next seq, or at `first_seq` of the present one (a fork: its rows from there on are then
+        the new instance's). Raises LeafMissing for any other seq."""
+        meta, first = self._meta, first_seq if first_seq is not None else self._next_seq
+        if not max(meta.first_seq, meta.pruned_to + 1) <= first <= self._next_seq:
+            raise LeafMissing(f"seq {first} is not one of the present instance")
+        before, after = self._split(first)
+        state = State(meta, before, first)
+        instance = Instance(new_ulid(_now_ms(), os.urandom))
+        begun = begin_instance(state, verifier_of(self._identity), reason, _now_ms(), instance)
+        with self._transaction():
+            self._write_meta(begun.meta)
+        self._meta, self._tree, self.head_size = begun.meta, after, 0
+        return begun.meta
+
+    def _split(self, first_seq: int) -> tuple[CompactRange, CompactRange]:
+        """The present instance's tree before `first_seq`, and one of the rows from there on."""
+        if first_seq == self._next_seq:
+            return self._tree, CompactRange()
+        size = first_seq - self._meta.first_seq
+        tree = StoredTree(self._meta.first_seq, self._meta.pruned_tree(self._meta.instance))
+        before = range_from(size, tree.over(self._connection))
+        after = CompactRange()
+        after.extend(leaf for (leaf,) in self._connection.execute(_LEAVES_FROM, (first_seq,)))
+        return before, after
+
+    def note_acknowledged(self, acked: Acked) -> None:
+        """Keeps what the control plane has acknowledged of the present instance."""
+        self._change_meta(acked=acked)
+
+    def note_linked(self, linked: Linked) -> None:
+        """Keeps whether this file runs linked."""
+        self._change_meta(linked=linked)
+
+    def _change_meta(self, **changes: object) -> None:
+        with self._transaction():
+            meta = self._write_meta(msgspec.structs.replace(self._meta, **changes))
+        self._meta = meta
+
+    def _write_meta(self, meta: Meta) -> Meta:
+        """Inside of a transaction, at whose end the caller takes the value over."""
+        self._connection.execute("DELETE FROM meta")
+        self._connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.rows(self._identity).items())
+        return meta
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+
+    def delete_before(self, cursor: str, at_most: int, plan: PruningPlan) -> int:
+        """Deletes up to `at_most` rows with an id up to and including `cursor`, oldest first; returns how many.
+
+        `plan` was made for that cursor and handed to `keep_plan`. Rows that came after it was made stand.
+        """
+        connection = self._connection
+        found = connection.execute(_OLDEST, (cursor, at_most)).fetchall()
+        found = [(id_, seq, leaf) for id_, seq, leaf in found if seq is None or seq <= plan.last_seq]
+        if not found:
+            return 0
+        meta = pruned_meta(self._meta, found)
+        with self._transaction():
+            connection.execute("DELETE FROM audit_events WHERE id <= ?", (found[-1][0],))
+            connection.execute("DELETE FROM erased WHERE seq <= ?", (meta.pruned_to,))
+            (largest,) = connection.execute("SELECT max(id) FROM audit_events").fetchone()
+            last_id = max(largest or "", found[-1][0], meta.last_id)
+            meta = self._write_meta(msgspec.structs.replace(meta, last_id=last_id))
+        self._meta = meta
+        return len(found)
+
+    def keep_plan(self, plan: PruningPlan) -> None:
+        """Makes the heads that a deletion is about to leave behind provable without its rows: before the first one goes."""
+        if not plan.targets:
+            return
+        self.sync_log()
+        with self._transaction():
+            for target in plan.targets:
+                note = sign_head(target.instance, target.tree.size, target.tree.root(), self._identity)
+                head = KeptHead(target.instance, target.tree.size, _now_ms(), note, target.tree.encode())
+                kept_heads.keep(self._connection, head)
+                for size, proof in target.proofs:
+                    kept_heads.prove(self._connection, target.instance, size, target.tree.size, b"".join(proof))
+            meta = self._write_meta(msgspec.structs.replace(self._meta, heads=kept_heads.summary(self._connection)))
+        self._meta = meta
+
+    def ensure_readable(self) -> None:
+        """Raises sqlite3.Error when another process would not find the newest row: the file was overwritten under us.
+
+        This connection does not notice, because of what it has in memory: it would go on for long, writing into a file that
+        nobody can read. An overwritten header is mended out of that memory.
+        """
+        try:
+            self._read_as_others()
+        except sqlite3.DatabaseError:
+            self._connection.execute(f"PRAGMA user_version = {FORMAT}")  # puts the first page into the log, as it was
+            self._read_as_others()
+
+    def _read_as_others(self) -> None:
+        with contextlib.closing(connect_for_reading(self.path)) as other:
+            other.execute("SELECT max(id) FROM audit_events").fetchone()
+
+    def wait_for_others(self, at_most_ms: int) -> None:
+        """How long `insert` and `delete_before` wait from now on while another process writes to the file."""
+        if at_most_ms != self._waits_ms:
+            self._connection.execute(f"PRAGMA busy_timeout = {at_most_ms}").fetchone()
+            self._waits_ms = at_most_ms
+
+    def is_in_place(self) -> bool:
+        """Whether the path still names the file that is open: it may have been deleted or replaced under us."""
+        try:
+            return _inode(self.path) == self.inode
+        except OSError:
+            return False
+
+    def wal_bytes(self) -> int:
+        try:
+            return os.stat(self.path + "-wal").st_size
+        except FileNotFoundError:
+            return 0
+
+    def checkpoint(self) -> None:
+        """Carries the write-ahead log into the file as far as readers allow."""
+        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    def close(self) -> None:
+        """Closes with a final checkpoint; never raises, the rows are in the log in any case."""
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+        # The log of a file that was replaced under us would be replayed into the file that stands there now.
+        with contextlib.suppress(OSError):
+            if not self.is_in_place() and _inode(self.path + "-wal") == self._wal_inode:
+                os.unlink(self.path + "-wal")
+
+
+def reason_of(failure: Exception) -> str:
+    """What went wrong, fit for a tool error: no path, no SQL."""
+    if isinstance(failure, AuditFileUnusable):
+        return failure.reason
+    if isinstance(failure, LeafMissing):
+        return f"{failure}; gatewayd audit verify tells more"
+    if isinstance(failure, OSError):
+        return (failure.strerror or "input/output error").lower()
+    return str(failure)
+
+
+def _create_if_absent(path: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Created here and not by SQLite, which would give it the umask's mode; the log and its index inherit the file's mode.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        return
+    with contextlib.suppress(PermissionError):  # somebody else's file that we may write: its mode is theirs
+        if os.stat(path).st_mode & 0o077:
+            os.chmod(path, 0o600)
+
+
+def _connect(path: str, synchronous: Synchronous) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path,
+        timeout=LOCKED_BY_OTHERS_MS / 1000,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=_ROWS_PER_STATEMENT + 16,
+    )
+    try:
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise AuditFileUnusable(path, f"found journal mode {mode}, expected a file system that allows wal")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _flat(rows: Sequence[Sequence[Value]]) -> list[Value]:
+    values: list[Value] = []
+    for row in rows:
+        values += row
+    return values
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _inode(path: str) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino

@@ -1,0 +1,96 @@
+"""The signed heads that the file keeps, in its `checkpoints` table (docs/audit-format.md, Heads).
+
+Each is kept with the compact range at its size, so that a start hashes only the leaves after the last one. Of the heads older
+than the newest 1024 the last of each day stays, and those that a proof leads to.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from gatewayd.audit.heads import Head, head_in
+from gatewayd.audit.leaf import canonical
+from gatewayd.audit.meta import Heads
+from gatewayd.audit.tree import CompactRange
+from gatewayd.keys.note import NoteRefused, VerifierKey, open_note
+
+_KEPT: Final = 1024
+_THINNED_AT: Final = 2048
+_SELECT: Final = "SELECT instance, size, ts, note, frontier, later, proof FROM checkpoints"
+_THIN: Final = """
+DELETE FROM checkpoints WHERE (instance, size) IN (
+  SELECT instance, size FROM (
+    SELECT instance, size, row_number() OVER (ORDER BY ts DESC, size DESC) AS age,
+           row_number() OVER (PARTITION BY instance, ts / 86400000 ORDER BY size DESC) AS place
+    FROM checkpoints
+  ) WHERE age > ? AND place > 1
+) AND (instance, size) NOT IN (SELECT instance, later FROM checkpoints WHERE later IS NOT NULL)
+"""
+
+
+class KeptHead(msgspec.Struct, frozen=True):
+    """One row. `later`, `proof`: the size of a later head and the consistency proof to it, once rows of this one were deleted."""
+
+    instance: str
+    size: int
+    ts: int  # milliseconds since the epoch
+    note: str
+    frontier: bytes
+    later: int | None = None
+    proof: bytes | None = None
+
+    def verified(self, key: VerifierKey) -> tuple[Head, CompactRange]:
+        """What the row says, once `key` is found to have signed it and its parts agree. Raises NoteRefused."""
+        head = head_in(open_note(self.note, [key])[0])
+        if (head.instance, head.size) != (self.instance, self.size):
+            raise NoteRefused("it stands in the place of another head")
+        try:
+            tree = CompactRange.decode(self.size, self.frontier)
+        except ValueError as failure:
+            raise NoteRefused(f"its compact range: {failure}") from None
+        if tree.root() != head.root:
+            raise NoteRefused("its compact range does not lead to its root")
+        return head, tree
+
+
+def kept(connection: sqlite3.Connection, instance: str | None = None, *, newest_first: bool = False) -> Iterator[KeptHead]:
+    """The rows, by instance and size."""
+    where, parameters = ("", ()) if instance is None else (" WHERE instance = ?", (instance,))
+    order = "DESC" if newest_first else "ASC"
+    for row in connection.execute(f"{_SELECT}{where} ORDER BY instance {order}, size {order}", parameters):
+        yield KeptHead(*row)
+
+
+def last(connection: sqlite3.Connection, instance: str) -> KeptHead | None:
+    """The head with the largest size."""
+    return next(kept(connection, instance, newest_first=True), None)
+
+
+def keep(connection: sqlite3.Connection, head: KeptHead) -> None:
+    """Inside of the caller's transaction; one that is there with the same size stays as it is."""
+    values = (head.instance, head.size, head.ts, head.note, head.frontier, head.later, head.proof)
+    connection.execute("INSERT OR IGNORE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+    (count,) = connection.execute("SELECT count(*) FROM checkpoints").fetchone()
+    if count > _THINNED_AT:
+        connection.execute(_THIN, (_KEPT,))
+
+
+def prove(connection: sqlite3.Connection, instance: str, size: int, later: int, proof: bytes) -> None:
+    """Notes that the head of `size` is the beginning of that of `later`."""
+    connection.execute(
+        "UPDATE checkpoints SET later = ?, proof = ? WHERE instance = ? AND size = ?", (later, proof, instance, size)
+    )
+
+
+def summary(connection: sqlite3.Connection) -> Heads:
+    """What the signed metadata say of the table, so that a row that is taken out or put in is noticed."""
+    digest, count = sha256(), 0
+    for each in kept(connection):
+        proof = None if each.proof is None else each.proof.hex()
+        row = [each.instance, each.size, each.ts, each.note, each.frontier.hex(), each.later, proof]
+        digest.update(canonical(row) + b"\n")
+        count += 1
+    return Heads(count, digest.hexdigest())

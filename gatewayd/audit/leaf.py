@@ -1,0 +1,105 @@
+"""What a row puts into the tree: its leaf, made from the columns as they are stored (docs/audit-format.md, Leaf). Pure.
+
+    leaf       = SHA-256(0x00 ‖ "gatewayd audit 2\\n" ‖ seq as 8 bytes ‖ SHA-256(envelope) ‖ commitment)
+    commitment = SHA-256(salt ‖ length of details as 8 bytes ‖ details ‖ zero bytes up to a multiple of 256 after the salt)
+
+`details` are the texts that may be erased, `envelope` is everything else, with "" in the place of each detail. The salt is random
+and goes with the details: without it nobody can try texts against the commitment.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+SALT_BYTES: Final = 32
+DETAIL_KEYS: Final = ("error_message", "masking_reason", "reason", "sql_raw")
+ERASED_KEY: Final = "erased"
+_PAD_BYTES: Final = 256
+_PREFIX: Final = b"\x00gatewayd audit 2\n"
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+class PayloadRefused(ValueError):
+    """A payload that gatewayd would not have written: no JSON object, or not in its canonical form."""
+
+
+class Facts(msgspec.Struct, frozen=True, gc=False):
+    """The two halves of a row. `is_erased`: the payload says that its details are gone."""
+
+    envelope: bytes
+    details: bytes
+    is_erased: bool
+
+
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+_decode: Final = msgspec.json.Decoder(dict[str, object], float_hook=str).decode
+_decode_exactly: Final = msgspec.json.Decoder(dict[str, object]).decode
+
+
+def leaf_of(seq: int, envelope: bytes, commitment: bytes) -> bytes:
+    return sha256(_PREFIX + seq.to_bytes(8, "big") + sha256(envelope).digest() + commitment).digest()
+
+
+def commitment_of(salt: bytes, details: bytes) -> bytes:
+    length = len(details)
+    return sha256(salt + length.to_bytes(8, "big") + details + bytes(-(8 + length) % _PAD_BYTES)).digest()
+
+
+def facts_of(columns: Sequence[str | int | None]) -> Facts:
+    """The halves of a stored row, from its columns in the specification's order, `id` first.
+
+    Raises PayloadRefused when the payload is not what gatewayd writes: then two readers of it could see different things.
+    """
+    (id_, query_id, tenant_id, database, name, version, intent, token_id, ts, event_type, payload, schema_version) = columns
+    fields = _payload(str(payload))
+    details: dict[str, object] = {} if intent is None else {"agent_intent": intent}
+    for key in DETAIL_KEYS:
+        value = fields.get(key)
+        if isinstance(value, str):
+            details[key] = value
+            fields[key] = ""
+    is_erased = fields.pop(ERASED_KEY, None) is True
+    envelope = {
+        "agent_intent": None if intent is None else "",
+        "agent_name": name,
+        "agent_version": version,
+        "database": database,
+        "event_type": event_type,
+        "id": id_,
+        "mcp_token_id": token_id,
+        "payload": fields,
+        "query_id": query_id,
+        "schema_version": schema_version,
+        "tenant_id": tenant_id,
+        "ts": ts,
+    }
+    return Facts(_encode(envelope), _encode(details), is_erased)
+
+
+def erased_payload(payload: str) -> str:
+    """The payload with "" for each detail, and `erased`. The envelope of the row stays what it was."""
+    fields: dict[str, object] = _decode_exactly(payload)
+    for key in DETAIL_KEYS:
+        if isinstance(fields.get(key), str):
+            fields[key] = ""
+    return _encode({**fields, ERASED_KEY: True}).decode()
+
+
+def canonical(value: object) -> bytes:
+    """JSON as rows and metadata hold it: UTF-8, keys sorted by their bytes, no white space."""
+    return _encode(value)
+
+
+def _payload(text: str) -> dict[str, object]:
+    """The object in `text`, numbers that are not integers as the characters they are written with."""
+    try:
+        data = text.encode()
+        fields: dict[str, object] = _decode(data)
+        if _encode(_decode_exactly(data)) != data:
+            raise PayloadRefused("its payload is not in the form that gatewayd writes")
+    except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError, RecursionError):
+        raise PayloadRefused("its payload is no JSON object") from None
+    return fields

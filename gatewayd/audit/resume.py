@@ -1,0 +1,117 @@
+"""Where a file that is opened goes on: its instance, its next seq, and the tree so far.
+
+The `leaf` column is taken as it is; whether leaves are those of their rows is `audit verify`'s question. But a file that does not
+continue its own heads gets a new instance: a head that contradicts one signed before would look like a forgery by us.
+"""
+
+import base64
+import sqlite3
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from gatewayd.audit import kept_heads
+from gatewayd.audit.heads import Head
+from gatewayd.audit.ids import new_ulid
+from gatewayd.audit.meta import Heads, Instance, Meta, MetaDamaged, Previous, Reason, check_signature, read_meta
+from gatewayd.audit.tree import HASH_BYTES, CompactRange
+from gatewayd.keys.note import NoteRefused, VerifierKey, verifier_key
+
+_LEAVES: Final = "SELECT seq, leaf FROM audit_events WHERE seq >= ? ORDER BY seq"
+_NO_HEADS: Final = Heads(0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+
+
+class State(msgspec.Struct, frozen=True):
+    """`meta` as it is to be from now on, the present instance's tree, and the seq of the next row.
+
+    `broken`: why the instance before could not go on, None when nothing is wrong.
+    """
+
+    meta: Meta
+    tree: CompactRange
+    next_seq: int
+    broken: Reason | None = None
+
+
+def resume(
+    connection: sqlite3.Connection,
+    rows: Mapping[str, str],
+    verifier: VerifierKey,
+    now_ms: int,
+    entropy: bytes,
+    signed_last: Head | None = None,
+) -> State:
+    """The state of the file with these meta rows. `signed_last` is the last head that this identity signed, as kept outside of
+    the file. `entropy`: 10 bytes for the id of an instance that begins. Raises MetaDamaged."""
+    instance = Instance(new_ulid(now_ms, lambda _: entropy))
+    (last,) = connection.execute("SELECT max(seq) FROM audit_events").fetchone()
+    if "instance" not in rows:
+        first = (last or 0) + 1
+        meta = Meta(instance, first, verifier.key.key_id, str(verifier), _NO_HEADS, rows.get("last_id", ""))
+        return State(meta, CompactRange(), first)
+    meta = read_meta(rows)
+    last_seq = max(last or 0, meta.pruned_to, meta.first_seq - 1)
+    tree, broken = _tree(connection, meta, last_seq)
+    if broken is None and signed_last is not None and signed_last.instance == meta.instance and signed_last.size > tree.size:
+        broken = "rows missing"
+    if broken is None and meta.identity != verifier.key.key_id:
+        return begin_instance(State(meta, tree, last_seq + 1), verifier, "identity", now_ms, instance)
+    if broken is None:
+        try:
+            check_signature(rows, verifier)
+        except (NoteRefused, MetaDamaged):
+            broken = "damaged"
+    state = State(meta, tree, last_seq + 1, broken)
+    return state if broken is None else begin_instance(state, verifier, broken, now_ms, instance)
+
+
+def begin_instance(state: State, verifier: VerifierKey, reason: Reason, now_ms: int, instance: Instance) -> State:
+    """The state in which a new instance begins at the next seq; the one before is noted among the previous ones."""
+    meta = state.meta
+    ended = Previous(
+        instance=meta.instance,
+        first_seq=meta.first_seq,
+        size=state.tree.size,
+        root=base64.b64encode(state.tree.root()).decode(),
+        reason=reason,
+        until=now_ms,
+        verifier=meta.verifier,
+    )
+    changed = msgspec.structs.replace(
+        meta,
+        instance=instance,
+        first_seq=state.next_seq,
+        identity=verifier.key.key_id,
+        verifier=str(verifier),
+        previous_instances=(*meta.previous_instances, ended),
+        acked=None,
+    )
+    return State(changed, CompactRange(), state.next_seq, state.broken)
+
+
+def _tree(connection: sqlite3.Connection, meta: Meta, last_seq: int) -> tuple[CompactRange, Reason | None]:
+    """The present instance's tree up to `last_seq`, or as much of it as can be followed, and what is wrong."""
+    broken: Reason | None = None
+    tree = meta.pruned_tree(meta.instance)
+    available = last_seq - meta.first_seq + 1
+    key = verifier_key(meta.verifier)
+    for head in kept_heads.kept(connection, meta.instance, newest_first=True):
+        try:
+            _, range_ = head.verified(key)
+        except NoteRefused:
+            broken = broken or "damaged"
+            continue
+        if range_.size > available:
+            broken = "rows missing"
+            continue
+        if range_.size >= tree.size:
+            tree = range_
+        break
+    for seq, leaf in connection.execute(_LEAVES, (meta.first_seq + tree.size,)):
+        if seq != meta.first_seq + tree.size:
+            return tree, "rows missing"
+        if not isinstance(leaf, bytes) or len(leaf) != HASH_BYTES:
+            return tree, "damaged"
+        tree.append(leaf)
+    return tree, broken

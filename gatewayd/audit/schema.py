@@ -1,0 +1,68 @@
+"""The tables of the audit file, format 2, and how a file of format 1 becomes one (docs/audit-format.md, The file)."""
+
+import sqlite3
+from typing import Final
+
+APPLICATION_ID: Final = 0x67617465  # "gate"
+FORMAT: Final = 2  # user_version; a gatewayd that knows only format 1 refuses it
+
+_EVENTS: Final = """
+CREATE TABLE audit_events (
+  id TEXT NOT NULL PRIMARY KEY,
+  query_id TEXT NOT NULL,
+  tenant_id TEXT NOT NULL,
+  database TEXT NOT NULL,
+  agent_name TEXT,
+  agent_version TEXT,
+  agent_intent TEXT,
+  mcp_token_id TEXT,
+  ts INTEGER NOT NULL,
+  event_type TEXT NOT NULL,
+  payload TEXT NOT NULL,
+  schema_version INTEGER NOT NULL"""
+
+_INDEXES: Final = """
+CREATE INDEX audit_events_query_id ON audit_events (query_id);
+CREATE INDEX audit_events_tenant_ts ON audit_events (tenant_id, ts DESC);
+CREATE INDEX audit_events_event_type_ts ON audit_events (event_type, ts DESC);
+CREATE INDEX audit_events_database_ts ON audit_events (database, ts DESC);
+CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+# What format 2 adds: each row's place in the tree, the heads, and what is left of rows whose details were erased. NULL in `seq`
+# is a row from before format 2, so the index over a converted file is empty; SQLite still reads the table once to build it.
+_ADDED_COLUMNS: Final = ("seq INTEGER", "leaf BLOB", "salt BLOB")
+_ADDED: Final = f"""
+CREATE UNIQUE INDEX audit_events_seq ON audit_events (seq) WHERE seq IS NOT NULL;
+CREATE TABLE checkpoints (
+  instance TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  ts INTEGER NOT NULL,
+  note TEXT NOT NULL,
+  frontier BLOB NOT NULL,
+  later INTEGER,
+  proof BLOB,
+  PRIMARY KEY (instance, size)
+) WITHOUT ROWID;
+CREATE TABLE erased (seq INTEGER NOT NULL PRIMARY KEY, commitment BLOB NOT NULL);
+PRAGMA user_version = {FORMAT};
+"""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Makes the tables of an empty file, inside of the caller's transaction."""
+    columns = "".join(f",\n  {column}" for column in _ADDED_COLUMNS)
+    _run(connection, f"{_EVENTS}{columns}\n);{_INDEXES}PRAGMA application_id = {APPLICATION_ID};{_ADDED}")
+
+
+def convert(connection: sqlite3.Connection) -> None:
+    """Makes a file of format 1 one of format 2, inside of the caller's transaction. Its rows stay as they are."""
+    for column in _ADDED_COLUMNS:
+        connection.execute(f"ALTER TABLE audit_events ADD COLUMN {column}")
+    _run(connection, _ADDED)
+
+
+def _run(connection: sqlite3.Connection, script: str) -> None:
+    for statement in script.split(";"):
+        if statement.strip():
+            connection.execute(statement)
