@@ -123,12 +123,6 @@ class Callers:
             return False
 
 
-def default_hosts(bound: str) -> Sequence[str] | None:
-    """GATEWAY_ALLOWED_HOSTS when unset: loopback names when bound to loopback, else any (decision 1)."""
-    loopback = bound in _LOOPBACK_HOSTS or bound.startswith("127.")
-    return ("localhost", "127.0.0.1", "[::1]", bound) if loopback else None
-
-
 def _without_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdigit() else host

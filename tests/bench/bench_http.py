@@ -16,9 +16,10 @@ from time import process_time_ns
 
 import trio
 
+from gatewayd.config.settings import LOOPBACK_HOSTS
 from gatewayd.http.server import HttpServer
 from gatewayd.mcp.dispatch import Dispatch, Tool, ToolCall, ToolResult
-from gatewayd.mcp.header_rules import Callers, default_hosts
+from gatewayd.mcp.header_rules import Callers
 from gatewayd.mcp.http import McpHttp
 from gatewayd.operators.app import AGENTS_REQUESTS, create_app
 
@@ -92,7 +93,7 @@ def read(peer: socket.socket) -> bytes:
 async def round_us(era: str) -> float:
     """Processor time of one call, in µs."""
     tools = (Tool("query", "Query", "query", {"type": "object"}, {}, answered),)
-    mcp = McpHttp(Dispatch("bench", "1", lambda: tools), Callers(default_hosts("127.0.0.1"), None))
+    mcp = McpHttp(Dispatch("bench", "1", lambda: tools), Callers(LOOPBACK_HOSTS, None))
     server = HttpServer(create_app(mcp), grace_s=1, in_turns=AGENTS_REQUESTS)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:

@@ -112,12 +112,13 @@ async def serve(port: int | None) -> None:
 
 
 async def serve_on(dispatch: Dispatch, port: int, stop: trio.Event) -> None:
+    from gatewayd.config.settings import LOOPBACK_HOSTS
     from gatewayd.http.server import HttpServer
-    from gatewayd.mcp.header_rules import Callers, default_hosts
+    from gatewayd.mcp.header_rules import Callers
     from gatewayd.mcp.http import McpHttp
     from gatewayd.operators.app import create_app
 
-    mcp = McpHttp(dispatch, Callers(default_hosts("127.0.0.1"), None))
+    mcp = McpHttp(dispatch, Callers(LOOPBACK_HOSTS, None))
     await HttpServer(create_app(mcp), grace_s=1).serve("127.0.0.1", port, stop=stop)
 
 

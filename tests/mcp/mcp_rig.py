@@ -11,12 +11,13 @@ import trio
 
 from gatewayd.audit.events import Agent
 from gatewayd.config.bounds import MCP_BOUNDS, HttpBounds, McpBounds
+from gatewayd.config.settings import LOOPBACK_HOSTS
 from gatewayd.fairness.admission import CallLimits
 from gatewayd.http.exchange import Head, Header
 from gatewayd.http.server import HttpServer
 from gatewayd.mcp.dispatch import Dispatch, Tool, ToolCall, ToolResult
 from gatewayd.mcp.eras.sessions import Sessions
-from gatewayd.mcp.header_rules import Callers, default_hosts
+from gatewayd.mcp.header_rules import Callers
 from gatewayd.mcp.http import McpHttp
 from gatewayd.operators.app import AGENTS_REQUESTS, create_app
 
@@ -58,7 +59,7 @@ class Rig:
             tool("steps", self.steps),
         )
         self.dispatch = Dispatch("rig", "1.2.3", lambda: table, "be kind", limits=limits)
-        hosts = callers.get("hosts", default_hosts("127.0.0.1"))
+        hosts = callers.get("hosts", LOOPBACK_HOSTS)
         self.mcp = McpHttp(self.dispatch, Callers(hosts, callers.get("origins")), sessions=sessions, bounds=bounds)
         self.stop = trio.Event()
         self.port = 0

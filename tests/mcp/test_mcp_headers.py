@@ -2,8 +2,9 @@
 
 import pytest
 
+from gatewayd.config.settings import LOOPBACK_HOSTS
 from gatewayd.mcp import header_rules as headers
-from gatewayd.mcp.header_rules import Callers, default_hosts
+from gatewayd.mcp.header_rules import Callers
 
 JSON = b"application/json"
 ULID = b"01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -63,12 +64,10 @@ def test_repeated_headers_are_named_and_accept_is_joined() -> None:
     ],
 )
 def test_loopback_hosts(host: bytes, allowed: bool) -> None:
-    assert Callers(default_hosts("127.0.0.1"), None).allows_host(host) is allowed
+    assert Callers(LOOPBACK_HOSTS, None).allows_host(host) is allowed
 
 
 def test_hosts_by_setting() -> None:
-    assert default_hosts("0.0.0.0") is None
-    assert default_hosts("::") is None
     assert Callers(None, None).allows_host(b"anything")
     listed = Callers(["gw.example", "other.example:8443"], None)
     assert listed.allows_host(b"GW.example:1234")

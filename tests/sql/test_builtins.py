@@ -117,13 +117,6 @@ def test_operators_are_known_by_name() -> None:
     assert [name for name in ("||", "~~*", "@>", "<->", "<=>", "") if builtins.operator(name)] == ["||", "~~*", "@>", "<->"]
 
 
-@pytest.mark.parametrize(
-    ("name", "kept"), [("pg_toast", True), ("pg_temp_3", True), ("pg_toast_temp_3", True), ("public", False)]
-)
-def test_schemas_that_postgresql_keeps_for_itself(name: str, kept: bool) -> None:
-    assert (builtins.schema(name) is not None) == kept
-
-
 def test_every_name_stands_in_one_section_and_every_refusal_says_why() -> None:
     functions = [name for _, _, names in builtins_functions.SECTIONS for name in names.split()]
     relations = [name for _, _, _, names in builtins_objects.RELATIONS for name in names.split()]

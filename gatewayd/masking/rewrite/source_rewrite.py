@@ -20,7 +20,6 @@ from gatewayd.sql.text.tokens import Token, quoted, scan
 
 _OPEN: Final = "ASCII_40"
 _CLOSE: Final = "ASCII_41"
-_DOT: Final = "ASCII_46"
 _STAR: Final = "ASCII_42"
 _LOCATION: Final = re.compile(r',"location":-?\d+')  # most positions; it begins with plain text, and is searched for much faster
 _POSITION: Final = re.compile(r',?"(?:\w*location|stmt_len|\w*list_(?:start|end))":-?\d+')

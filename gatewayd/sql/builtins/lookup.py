@@ -79,13 +79,6 @@ def relation(name: str) -> Builtin | None:
     return _relations().get(name)
 
 
-def schema(name: str) -> Builtin | None:
-    """The verdict on a whole schema that PostgreSQL keeps for itself; None for any other schema, pg_catalog included."""
-    if name.startswith(("pg_toast", "pg_temp")):
-        return _PG_TOAST if name.startswith("pg_toast") else _PG_TEMP
-    return None
-
-
 def operator(name: str) -> bool:
     """Whether pg_catalog has an operator of this name; all of them are harmless (a test checks the functions behind them)."""
     return name in _OPERATORS
@@ -112,8 +105,6 @@ _OPERATORS: Final = frozenset(builtins_objects.OPERATORS.split())
 _TYPES: Final = frozenset(builtins_objects.TYPES.split())
 _PSEUDO_TYPES: Final = frozenset(builtins_objects.PSEUDO_TYPES.split())
 _SETTINGS: Final = frozenset(builtins_objects.SETTINGS.split())
-_PG_TOAST: Final = Builtin(Verdict.REFUSED, "holds pieces of rows of other tables")
-_PG_TEMP: Final = Builtin(Verdict.REFUSED, "belongs to one session and would outlive the statement in a pooled connection")
 _PSEUDO_TYPE: Final = Builtin(Verdict.REFUSED, SUPPORT_ROUTINE)
 _SHOW_ALL: Final = Builtin(Verdict.REFUSED, "shows every setting, also paths and secrets; name one, such as server_version")
 
