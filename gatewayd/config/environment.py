@@ -27,9 +27,10 @@ class Environment:
     A variable that has a problem gives some value of its kind, so that the others are still read.
     """
 
-    def __init__(self, environ: Mapping[str, str], read_file: ReadFile) -> None:
+    def __init__(self, environ: Mapping[str, str], read_file: ReadFile, defaults: Mapping[str, str | None] = DEFAULTS) -> None:
         self.environ = environ
         self.read_file = read_file
+        self.defaults = defaults
         self.problems: list[str] = []
         self.warnings: list[str] = []
 
@@ -38,7 +39,7 @@ class Environment:
 
     def text(self, name: str) -> str | None:
         """The value, or its default where it is unset or empty."""
-        return self.environ.get(name) or DEFAULTS[name]
+        return self.environ.get(name) or self.defaults[name]
 
     def secret(self, name: str, *, header: bool = False) -> Secret | None:
         """A secret; `header` for one that travels in an HTTP header. An empty one would open what it should lock."""

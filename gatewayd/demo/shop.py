@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from gatewayd.demo.postgres import EmbeddedPostgres, EmbeddedUnavailable
+from gatewayd.postgres.embedded import EmbeddedPostgres, EmbeddedUnavailable
 
 DATABASE: Final = "shop"
 ROLE: Final = "shop_agent"

@@ -13,9 +13,9 @@ from time import perf_counter
 
 import trio
 
-from gatewayd.demo.postgres import EmbeddedPostgres
 from gatewayd.policy.file.model import Limits
 from gatewayd.postgres.catalog.refresher import CatalogRefresher
+from gatewayd.postgres.embedded import EmbeddedPostgres
 from gatewayd.postgres.pool import Pool
 
 TYPES = ("bigint NOT NULL", "text", "numeric(12,2)", "timestamptz", "jsonb")

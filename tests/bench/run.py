@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from gatewayd.demo.postgres import EmbeddedPostgres
+from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.bench.report import chart, table
 from tests.bench.servers import Database, Server, dbhub, gatewayd, generator, install_peers, running, toolbox
 

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from gatewayd.cli.demo import STATEMENTS
-from gatewayd.demo.postgres import EmbeddedPostgres
+from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.cli.gatewayd_process import Running, run, serving
 
 LAST = STATEMENTS[-1][0]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from gatewayd.cli.demo import STATEMENTS
-from gatewayd.demo.postgres import EmbeddedPostgres
+from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.cli.gatewayd_process import COMMAND, environment
 
 CHECKOUT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from gatewayd.catalog import Catalog
-from gatewayd.demo.postgres import EmbeddedPostgres
+from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.corpus.server import catalogs_of, running
 
 FIGURES: pytest.StashKey[list[str]] = pytest.StashKey()

@@ -10,9 +10,9 @@ from typing import Final
 import trio
 
 from gatewayd.catalog import Catalog
-from gatewayd.demo.postgres import EmbeddedPostgres, Version
 from gatewayd.policy.file.model import Limits
 from gatewayd.postgres.catalog.read_catalog import read_catalog
+from gatewayd.postgres.embedded import EmbeddedPostgres, Version
 from gatewayd.postgres.pool import Pool
 from tests.conftest import QUICK
 

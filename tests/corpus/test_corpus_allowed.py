@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog
-from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres, Version
 from gatewayd.masking.plan import Unmasked, Withheld
 from gatewayd.policy.decide.decision import decide
 from gatewayd.policy.decide.outcomes import Allowed, Permit
 from gatewayd.policy.file.model import Limits, Policy
+from gatewayd.postgres.embedded import VERSIONS, EmbeddedPostgres, Version
 from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.demo.postgres import EmbeddedPostgres
+from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.corpus.corpus import HERE, allow_files, deny_file, deny_files
 from tests.corpus.effects import Server, prove
 

@@ -7,7 +7,7 @@ import socket
 import struct
 from dataclasses import dataclass, field
 
-from gatewayd.demo.postgres import EmbeddedPostgres
+from gatewayd.postgres.embedded import EmbeddedPostgres
 
 
 @dataclass

@@ -16,7 +16,7 @@ from typing import Final
 
 import trio
 
-from gatewayd.demo.postgres import Version
+from gatewayd.postgres.embedded import Version
 from tests.properties import texts
 from tests.properties.policies import ALL, HIDING
 from tests.properties.properties import Counts, Finding, examine, examine_batch

@@ -16,12 +16,12 @@ import msgspec
 import trio
 
 from gatewayd.catalog import Catalog
-from gatewayd.demo.postgres import EmbeddedPostgres, Version
 from gatewayd.masking.plan import Unmasked, Withheld
 from gatewayd.policy.decide.outcomes import Allowed, Permit
 from gatewayd.policy.file.model import Limits, Policy
 from gatewayd.postgres.catalog.read_catalog import read_catalog
 from gatewayd.postgres.driver.session import Connection
+from gatewayd.postgres.embedded import EmbeddedPostgres, Version
 from gatewayd.postgres.execute.result import ExecutionFailed, Result
 from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool

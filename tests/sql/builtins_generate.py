@@ -19,7 +19,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres
+from gatewayd.postgres.embedded import VERSIONS, EmbeddedPostgres
 from gatewayd.sql.builtins import functions as builtins_functions
 from gatewayd.sql.builtins import lookup as builtins
 

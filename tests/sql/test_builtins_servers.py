@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres
+from gatewayd.postgres.embedded import VERSIONS, EmbeddedPostgres
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins import objects as builtins_objects
 from gatewayd.sql.builtins.lookup import Verdict

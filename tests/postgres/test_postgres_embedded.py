@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.demo.postgres import EmbeddedPostgres, EmbeddedUnavailable
+from gatewayd.postgres.embedded import EmbeddedPostgres, EmbeddedUnavailable
 
 
 @pytest.fixture
