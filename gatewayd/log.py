@@ -26,6 +26,9 @@ CONFIGURATION_INVALID: Final = "configuration invalid"
 CONFIGURATION_DOUBTFUL: Final = "configuration doubtful"
 SERVICE_UNAVAILABLE: Final = "needed service unavailable"
 LOG_LINES_DROPPED: Final = "log lines dropped"
+# control plane
+CONTROL_STARTED: Final = "control plane started"
+CONTROL_STORE_MIGRATED: Final = "control plane store migrated"
 # calls
 DECISION_FAILED: Final = "decision failed; the statement was denied"
 MCP_CLIENT: Final = "mcp client"

@@ -19,6 +19,7 @@ COMMANDS: Final[dict[str, str]] = {
     "doctor": "Look at everything a gatewayd depends on, and say what to do.",
     "policy": "Write, check, test and replay policies.",
     "audit": "Read the audit file.",
+    "control": "Run the control plane: people, policies, approvals, audit.",
     "query": "Run one statement through the running gatewayd, as an agent would.",
     "completion": "Print a shell's completion script.",
     "manual": "Write the manual pages into a folder.",

@@ -1,0 +1,133 @@
+"""The control plane's nursery tree, drawn once: what starts, in which order, and how it drains.
+
+    signals
+      embedded PostgreSQL (self-host without CONTROL_DATABASE_URL)
+        store: pool, migrations
+          services: days of the audit, and what else runs for the whole control plane, each under a lease
+            listener: pages, API, gateways, agents
+
+First signal: readiness off, listener closed, requests in progress get their grace. Second: they are cancelled. A service that
+crashes takes the tree down with it: exit 1, the service manager restarts.
+"""
+
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import trio
+
+from gatewayd import __version__, log
+from gatewayd import process_memory as memory
+from gatewayd.config.exit_codes import FAILURE, UNAVAILABLE
+from gatewayd.control.console import Console
+from gatewayd.control.database import store_address
+from gatewayd.control.people.first_owner import first_owner_link
+from gatewayd.control.services import SERVICES
+from gatewayd.control.settings import ControlSettings
+from gatewayd.control.store.failures import StoreUnavailable
+from gatewayd.control.store.migrate import MigrationProblem, migrate
+from gatewayd.control.store.store import Store
+from gatewayd.control.web.surface import Surface
+from gatewayd.http.server import HttpServer
+from gatewayd.notify.systemd import ServiceManager, feed_watchdog
+from gatewayd.postgres.embedded import EmbeddedUnavailable
+
+STOP_BEYOND_GRACE_S: Final = 15.0
+
+MakeStore = Callable[[str], Store]
+OnReady = Callable[[str, str | None], None]
+"""Is given the console's address, and the first sign-in link while there is no owner yet."""
+
+
+async def serve(settings: ControlSettings, *, on_ready: OnReady | None = None, make_store: MakeStore = Store) -> int:
+    """Run until stopped by a signal; the exit code. `settings` have their secrets (`with_secrets`)."""
+    log.set_level(settings.log_level)
+    for warning in settings.warnings:
+        log.warning(log.CONFIGURATION_DOUBTFUL, detail=warning)
+    plane = ControlPlane(settings, on_ready, make_store)
+    try:
+        await plane.run()
+    except* Exception as crash:
+        plane.exit_code = _crashed(crash)
+    log.info(log.STOPPED, exit_code=plane.exit_code)
+    return plane.exit_code
+
+
+def _crashed(crash: BaseExceptionGroup[BaseException]) -> int:
+    leaf: BaseException = crash
+    while isinstance(leaf, BaseExceptionGroup):
+        leaf = leaf.exceptions[0]
+    if isinstance(leaf, EmbeddedUnavailable | StoreUnavailable | MigrationProblem):
+        log.error(log.SERVICE_UNAVAILABLE, error=str(leaf))
+        return UNAVAILABLE
+    log.error(log.UNEXPECTED_FAILURE, **log.places(leaf))
+    return FAILURE
+
+
+class ControlPlane:
+    """One run. `stop` is the first signal; a test sets it itself."""
+
+    def __init__(self, settings: ControlSettings, on_ready: OnReady | None = None, make_store: MakeStore = Store) -> None:
+        self.exit_code = 0
+        self.stop = trio.Event()
+        self._settings = settings
+        self._on_ready = on_ready
+        self._make_store = make_store
+        self._serving = trio.CancelScope()
+        self._manager = ServiceManager(os.environ)
+
+    async def run(self) -> None:
+        async with trio.open_nursery() as watching:
+            await watching.start(self._heed_signals)
+            async with store_address(self._settings) as address:
+                store = self._make_store(address)
+                try:
+                    await self._over(store)
+                finally:
+                    store.close()
+            watching.cancel_scope.cancel()
+
+    async def _over(self, store: Store) -> None:
+        console = Console(self._settings, store)
+        await migrate(store, console.replica, console.now_ms())
+        link = await first_owner_link(console)
+        with self._serving:
+            async with trio.open_nursery() as services:
+                for service in SERVICES:
+                    services.start_soon(service, console)
+                services.start_soon(feed_watchdog, self._manager, trio.lowlevel.checkpoint)
+                await self._listen(console, link)
+                services.cancel_scope.cancel()
+
+    async def _listen(self, console: Console, link: str | None) -> None:
+        settings = self._settings
+        surface = Surface(console, self.stop)
+        server = HttpServer(surface.handle, grace_s=settings.shutdown_grace_s)
+        surface.watch_server(server.statistics)
+        async with trio.open_nursery() as listener:
+            try:
+                await listener.start(partial(server.serve, settings.host, settings.port, stop=self.stop))
+            except OSError as failure:
+                where = f"{settings.host} port {settings.port}"
+                log.error(log.SERVICE_UNAVAILABLE, error=f"CONTROL_PORT: cannot listen on {where} ({failure.strerror})")
+                self.exit_code = UNAVAILABLE
+                return
+            memory.settle()
+            log.info(log.CONTROL_STARTED, version=__version__, address=settings.public_url)
+            if not self.stop.is_set():
+                self._manager.ready(f"serving {settings.public_url}")
+            if self._on_ready is not None:
+                self._on_ready(settings.public_url, link)
+
+    async def _heed_signals(self, *, task_status: trio.TaskStatus[None]) -> None:
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            task_status.started()
+            async for number in signals:
+                if self.stop.is_set():
+                    self._serving.cancel()
+                    continue
+                log.info(log.STOPPING, signal=signal.Signals(number).name)
+                self._manager.stopping(self._settings.shutdown_grace_s + STOP_BEYOND_GRACE_S)
+                self.stop.set()

@@ -1,0 +1,179 @@
+"""OIDC sign-in: authorization code with PKCE; state, nonce and verifier travel in a sealed cookie; the token's algorithm is one of
+a fixed list, its keys are the issuer's.
+
+A person is found by (provider, subject), never by an address alone: an address is believed only for an invitation that names it,
+or where the provider may make people and the issuer says that the address is verified.
+"""
+
+import base64
+import hashlib
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+import msgspec
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from gatewayd.control.console import Console
+from gatewayd.control.keyring.sealing import NONCE_BYTES, Unsealable, seal, unseal
+from gatewayd.control.store.statement import Statement
+
+ALGORITHMS: Final = ["RS256", "ES256", "Ed25519"]
+LIFE_MS: Final = 10 * 60_000
+_SKEW_S: Final = 60
+_REPLY_BYTES: Final = 256 * 1024
+
+OF_ANYBODY: Final = Statement("SELECT provider_id, name FROM oidc_providers ORDER BY provider_id LIMIT 20")
+BY_ID: Final = Statement(
+    "SELECT provider_id, org_id, name, issuer, client_id, sealed_secret, new_role FROM oidc_providers WHERE provider_id = $1"
+)
+IDENTITY: Final = Statement("SELECT person_id FROM oidc_identities WHERE provider_id = $1 AND subject = $2")
+ADD_IDENTITY: Final = Statement(
+    "INSERT INTO oidc_identities (provider_id, subject, person_id, created_ms) VALUES ($1, $2, $3, $4)"
+)
+
+
+class ProviderName(msgspec.Struct, frozen=True):
+    provider_id: str
+    name: str
+
+
+class Provider(msgspec.Struct, frozen=True):
+    provider_id: str
+    org_id: str
+    name: str
+    issuer: str
+    client_id: str
+    sealed_secret: bytes
+    new_role: str | None
+
+
+class OidcRefused(Exception):
+    """The sign-in does not hold; the text is for its person."""
+
+
+class Flow(msgspec.Struct, frozen=True):
+    """What the browser carries, sealed, from the start to the callback."""
+
+    provider_id: str
+    state: str
+    nonce: str
+    verifier: str
+    next: str
+    ends_ms: int
+
+
+class Claims(msgspec.Struct, frozen=True):
+    """Of an ID token that was checked."""
+
+    subject: str
+    email: str | None
+    email_verified: bool
+    name: str | None
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+
+
+class _Tokens(msgspec.Struct, frozen=True):
+    id_token: str
+
+
+def callback(console: Console) -> str:
+    return f"{console.settings.public_url}/sign-in/oidc/callback"
+
+
+async def begin(console: Console, provider: Provider, next_path: str) -> tuple[str, str]:
+    """Where the browser goes, and the sealed flow for its cookie. Raises OidcRefused."""
+    metadata = await _metadata(provider.issuer)
+    state, nonce, verifier = (base64.urlsafe_b64encode(console.entropy(32)).rstrip(b"=").decode() for _ in range(3))
+    flow = Flow(provider.provider_id, state, nonce, verifier, next_path, console.now_ms() + LIFE_MS)
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    query = urlencode(
+        {
+            "response_type": "code", "client_id": provider.client_id, "redirect_uri": callback(console),
+            "scope": "openid email profile", "state": state, "nonce": nonce, "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+    )  # fmt: skip
+    joined = "&" if urlsplit(metadata.authorization_endpoint).query else "?"
+    sealed = seal(console.secrets.auth, "oidc flow", msgspec.json.encode(flow), console.entropy(NONCE_BYTES))
+    return f"{metadata.authorization_endpoint}{joined}{query}", base64.urlsafe_b64encode(sealed).decode()
+
+
+def flow_of(console: Console, cookie: str) -> Flow:
+    """Raises OidcRefused."""
+    try:
+        flow = msgspec.json.decode(unseal(console.secrets.auth, "oidc flow", base64.urlsafe_b64decode(cookie)), type=Flow)
+    except (ValueError, Unsealable):
+        raise OidcRefused("this sign-in was not begun here; begin again") from None
+    if console.now_ms() > flow.ends_ms:
+        raise OidcRefused("this took too long; begin again")
+    return flow
+
+
+async def finish(console: Console, provider: Provider, flow: Flow, code: str) -> Claims:
+    """Exchange the code and check the token: signature, algorithm, issuer, audience, expiry, nonce. Raises OidcRefused."""
+    metadata = await _metadata(provider.issuer)
+    secret = unseal(console.secrets.kms, "oidc secret", provider.sealed_secret, provider.org_id, provider.provider_id).decode()
+    form = {
+        "grant_type": "authorization_code", "code": code, "redirect_uri": callback(console), "client_id": provider.client_id,
+        "client_secret": secret, "code_verifier": flow.verifier,
+    }  # fmt: skip
+    tokens = msgspec.json.decode(await _ask("POST", metadata.token_endpoint, form), type=_Tokens)
+    keys = msgspec.json.decode(await _ask("GET", metadata.jwks_uri))
+    return check_token(tokens.id_token, keys, provider, flow.nonce, console.now_ms() // 1000)
+
+
+def check_token(token: str, keys: Any, provider: Provider, nonce: str, now_s: int) -> Claims:
+    """Pure: what an ID token says, once everything about it holds. Raises OidcRefused."""
+    try:
+        found = jwt.decode(token, KeySet.import_key_set(keys), algorithms=ALGORITHMS).claims
+    except (JoseError, ValueError, KeyError, TypeError):
+        raise OidcRefused("the provider's token does not verify") from None
+    audience = found.get("aud")
+    audiences = audience if isinstance(audience, list) else [audience]
+    expiry = found.get("exp")
+    holds = (
+        found.get("iss") == provider.issuer
+        and provider.client_id in audiences
+        and (len(audiences) == 1 or found.get("azp") == provider.client_id)
+        and isinstance(expiry, int | float)
+        and now_s < expiry + _SKEW_S
+        and found.get("nonce") == nonce
+        and isinstance(found.get("sub"), str)
+        and found["sub"] != ""
+    )
+    if not holds:
+        raise OidcRefused("the provider's token is not for this sign-in")
+    email, name = found.get("email"), found.get("name")
+    return Claims(
+        found["sub"],
+        email if isinstance(email, str) else None,
+        found.get("email_verified") is True,
+        name if isinstance(name, str) else None,
+    )
+
+
+async def _metadata(issuer: str) -> _Metadata:
+    found = msgspec.json.decode(await _ask("GET", issuer.rstrip("/") + "/.well-known/openid-configuration"), type=_Metadata)
+    if found.issuer != issuer:
+        raise OidcRefused("the provider names another issuer than was configured")
+    return found
+
+
+async def _ask(method: str, url: str, form: dict[str, str] | None = None) -> bytes:
+    try:
+        async with httpx.AsyncClient(timeout=10, follow_redirects=False, trust_env=False) as client:
+            answer = await client.request(method, url, data=form)
+    except httpx.HTTPError as error:
+        raise OidcRefused(f"the provider does not answer ({type(error).__name__})") from None
+    if answer.status_code != 200 or len(answer.content) > _REPLY_BYTES:
+        raise OidcRefused(f"the provider answered {answer.status_code}")
+    return answer.content

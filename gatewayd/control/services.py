@@ -1,0 +1,26 @@
+"""What runs beside the listener for as long as the control plane does. To add a service, give it a line in SERVICES.
+
+A service is `async def name(console: Console) -> None`, that never returns. One that only one replica may run uses `run_leased`.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from gatewayd.control.console import Console
+from gatewayd.control.people.sweep import sweep_people
+from gatewayd.control.store.days import make_days
+from gatewayd.control.store.lease import run_leased
+
+Service = Callable[[Console], Awaitable[None]]
+
+
+async def audit_days(console: Console) -> None:
+    """Keeps the audit's tables of the next days made."""
+
+    async def make(_fence: int) -> None:
+        await make_days(console.store, console.now_ms())
+
+    await run_leased(console.store, "audit days", console.replica, make)
+
+
+SERVICES: Final[tuple[Service, ...]] = (audit_days, sweep_people)

@@ -1,0 +1,20 @@
+"""The whole surface, put together: each folder has a ROUTES of its own; add it here. EXCHANGES pass by quart (surface.py)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gatewayd.control.account.routes import ROUTES as ACCOUNT
+from gatewayd.control.api_keys.routes import ROUTES as API_KEYS
+from gatewayd.control.organisation.routes import ROUTES as ORGANISATION
+from gatewayd.control.people.routes import ROUTES as PEOPLE
+from gatewayd.control.projects.routes import ROUTES as PROJECTS
+from gatewayd.control.web.api import openapi_route
+from gatewayd.control.web.route import Route
+from gatewayd.control.web.static import ROUTES as STATIC
+
+_ROUTES: Final[tuple[Route, ...]] = (*STATIC, *PEOPLE, *ACCOUNT, *ORGANISATION, *API_KEYS, *PROJECTS)
+
+ROUTES: Final[tuple[Route, ...]] = (*_ROUTES, openapi_route(_ROUTES))
+
+# path prefix -> `async def handler(console, exchange, incoming, stop)`, for what must not go through quart
+EXCHANGES: Final[Mapping[str, object]] = {}
