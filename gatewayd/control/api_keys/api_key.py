@@ -1,4 +1,4 @@
-"""API keys: `gk_` and 32 random bytes; the store has a keyed hash. A key belongs to a person and never may more than they may now."""
+"""API keys: `gk_` and 32 random bytes; the store has a keyed hash. It may no more than its person may now."""
 
 import base64
 from typing import Final
@@ -27,9 +27,7 @@ ADD: Final = Statement(
     "INSERT INTO api_keys (org_id, key_id, project_id, person_id, name, scopes, shown, lookup, created_ms, ends_ms)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 )
-ADD_PLACE: Final = Statement(
-    "INSERT INTO directory (kind, lookup, org_id, project_id, id) VALUES ('api_key', $1, $2, $3, $4)"
-)
+ADD_PLACE: Final = Statement("INSERT INTO directory (kind, lookup, org_id, project_id, id) VALUES ('api_key', $1, $2, $3, $4)")
 USED: Final = Statement("UPDATE api_keys SET used_ms = $3 WHERE org_id = $1 AND key_id = $2")
 REVOKE: Final = Statement("UPDATE api_keys SET revoked_ms = $3 WHERE org_id = $1 AND key_id = $2 AND revoked_ms IS NULL")
 
@@ -102,7 +100,5 @@ async def add_key(
 ) -> None:
     lookup = console.secrets.pepper.current.mac("api key", text.encode())
     scopes_text = msgspec.json.encode(sorted(rights)).decode()
-    await tx.run(
-        ADD, org_id, key_id, project_id, person_id, name, scopes_text, text[:_SHOWN], lookup, now_ms, ends_ms
-    )
+    await tx.run(ADD, org_id, key_id, project_id, person_id, name, scopes_text, text[:_SHOWN], lookup, now_ms, ends_ms)
     await tx.run(ADD_PLACE, lookup, org_id, project_id, key_id)

@@ -23,8 +23,8 @@ LIFE_MS: Final[dict[Kind, int]] = {
 }
 
 ADD: Final = Statement(
-    "INSERT INTO one_time_links (link_hash, link_id, kind, org_id, person_id, email, role, project_roles, made_by, made_ms, ends_ms)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+    "INSERT INTO one_time_links (link_hash, link_id, kind, org_id, person_id, email, role, project_roles, made_by, made_ms,"
+    " ends_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 )
 FIND: Final = Statement(
     "SELECT link_id, kind, org_id, person_id, email, role, project_roles, made_by, made_ms, ends_ms"

@@ -1,5 +1,6 @@
-"""OIDC sign-in: authorization code with PKCE; state, nonce and verifier travel in a sealed cookie; the token's algorithm is one of
-a fixed list, its keys are the issuer's.
+"""OIDC sign-in: authorization code with PKCE; state, nonce and verifier travel in a sealed cookie.
+
+The token's algorithm is one of a fixed list, its keys are the issuer's.
 
 A person is found by (provider, subject), never by an address alone: an address is believed only for an invitation that names it,
 or where the provider may make people and the issuer says that the address is verified.

@@ -1,4 +1,4 @@
-"""Password hashes: argon2id (t=2, m=19 MiB, p=1) in a worker thread, at most two at once, so that sign-ins take no memory away."""
+"""Password hashes: argon2id (t=2, m=19 MiB, p=1) in a worker thread, at most two at once: their memory is bounded."""
 
 from typing import Final
 

@@ -18,14 +18,16 @@ BY_EMAIL: Final = Statement(
     "SELECT person_id, email, name, password, zone, created_ms, disabled_ms FROM people WHERE email_key = $1"
 )
 ADD: Final = Statement(
-    "INSERT INTO people (person_id, email, email_key, name, password, password_ms, created_ms) VALUES ($1, $2, $3, $4, $5, $6, $6)"
+    "INSERT INTO people (person_id, email, email_key, name, password, password_ms, created_ms)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $6)"
 )
 MEMBERSHIPS: Final = Statement(
     "SELECT m.org_id, o.name AS organisation, m.role FROM memberships AS m JOIN organisations AS o ON o.org_id = m.org_id"
     " WHERE m.person_id = $1 ORDER BY m.org_id"
 )
 JOIN_ORGANISATION: Final = Statement(
-    "INSERT INTO memberships (person_id, org_id, role, since_ms) VALUES ($1, $2, $3, $4) ON CONFLICT (person_id, org_id) DO NOTHING"
+    "INSERT INTO memberships (person_id, org_id, role, since_ms) VALUES ($1, $2, $3, $4)"
+    " ON CONFLICT (person_id, org_id) DO NOTHING"
 )
 SET_PASSWORD: Final = Statement("UPDATE people SET password = $2, password_ms = $3 WHERE person_id = $1")
 SET_PROFILE: Final = Statement("UPDATE people SET name = $2, zone = $3 WHERE person_id = $1")

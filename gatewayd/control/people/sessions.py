@@ -1,4 +1,4 @@
-"""Sessions: a cookie with a random id, of which the store has the hash. They end when idle, at their absolute end, or when revoked."""
+"""Sessions: a cookie with a random id, of which the store has the hash. They end when idle, at their last time, or revoked."""
 
 import base64
 import hashlib

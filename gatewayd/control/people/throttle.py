@@ -57,7 +57,8 @@ async def count_try(store: Store, now_ms: int, **what: str) -> None:
             failures = 0 if found.seen_ms < now_ms - FORGOTTEN_MS else found.failures
             if failures and found.free_ms > now_ms:
                 wait_ms = max(wait_ms, found.free_ms - now_ms)
-            counts.append((key, failures + 1, now_ms + pause_ms(failures + 1, FREE_TRIES[kind])))
+            pause = pause_ms(failures + 1, FREE_TRIES[kind])
+            counts.append((key, failures + 1, now_ms + pause if pause else 0))
         if not wait_ms:
             for key, failures, free_ms in counts:
                 await tx.run(COUNT, key, failures, free_ms, now_ms)

@@ -1,7 +1,7 @@
 """/welcome/<token>: what a one-time link opens. GET shows, POST takes the link: the first owner, somebody invited, a recovery."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -33,6 +33,8 @@ GONE: Final = "this link was used, has ended, or never was; ask for a new one"
 _PAGE: Final = "people/pages/welcome.html"
 
 ADD_ORGANISATION: Final = Statement("INSERT INTO organisations (org_id, name, created_ms) VALUES ($1, $2, $3)")
+
+Work = Callable[[Transaction], Awaitable[None]]
 
 
 class WelcomeForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,7 +72,7 @@ async def welcome(call: Call) -> Answer:
     return await _new_person(call, form, email, shown)
 
 
-async def _new_person(call: Call, form: WelcomeForm, email: str, shown: dict[str, object]) -> Answer:
+async def _new_person(call: Call, form: WelcomeForm, email: str, shown: dict[str, Any]) -> Answer:
     console = call.console
     now_ms, person_id, new_org = console.now_ms(), console.new_id(), console.new_id()
     password = await call.console.hashes.make(form.password)
@@ -99,7 +101,7 @@ async def _new_person(call: Call, form: WelcomeForm, email: str, shown: dict[str
     return await _done(call, work, entered, shown, form)
 
 
-async def _join(call: Call, link: Link, form: WelcomeForm, shown: dict[str, object]) -> Answer:
+async def _join(call: Call, link: Link, form: WelcomeForm, shown: dict[str, Any]) -> Answer:
     """Somebody who has an account is invited: they show that it is theirs by its password."""
     console = call.console
     assert link.email is not None
@@ -124,7 +126,7 @@ async def _join(call: Call, link: Link, form: WelcomeForm, shown: dict[str, obje
     return await _done(call, work, entered, shown, form)
 
 
-async def _recover(call: Call, form: WelcomeForm, shown: dict[str, object]) -> Answer:
+async def _recover(call: Call, form: WelcomeForm, shown: dict[str, Any]) -> Answer:
     """A new password; every session of the account ends."""
     console = call.console
     wrong = password_problem(form.password, str(shown["email"]))
@@ -145,7 +147,9 @@ async def _recover(call: Call, form: WelcomeForm, shown: dict[str, object]) -> A
     return await _done(call, work, entered, shown, form)
 
 
-async def _done(call: Call, work: Callable[[Transaction], Awaitable[None]], entered: Entered, shown: dict[str, object], form: WelcomeForm) -> Answer:
+async def _done(
+    call: Call, work: Callable[[Transaction], Awaitable[None]], entered: Entered, shown: dict[str, Any], form: WelcomeForm
+) -> Answer:
     try:
         await call.console.store.transaction(work)
     except _Taken as taken:
@@ -168,7 +172,7 @@ async def _link(call: Call) -> Link:
     return link
 
 
-async def _shown(call: Call, link: Link) -> dict[str, object]:
+async def _shown(call: Call, link: Link) -> dict[str, Any]:
     """What the page says before anything is typed."""
     email, known, person_id = link.email or "", False, link.person_id
     if person_id is not None:

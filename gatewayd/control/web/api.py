@@ -53,7 +53,9 @@ def _operation(route: Route, named: dict[type, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"summary": route.summary, "responses": {"default": _content("what is wrong", named[Problem])}}
     parameters = re.findall(r"<([a-z_]+)>", route.path)
     if parameters:
-        found["parameters"] = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in parameters]
+        found["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in parameters
+        ]
     if route.right is not None:
         found["description"] = f"needs the scope `{route.right}`"
     if route.body is not None:

@@ -51,6 +51,7 @@ class Call:
         project: Project | None = None,
         rights: frozenset[Right] = frozenset(),
         key_id: str | None = None,
+        key_project: str | None = None,
     ) -> None:
         self.console: Final = console
         self.incoming: Final = incoming
@@ -58,6 +59,7 @@ class Call:
         self.rights: Final = rights
         self.memberships: Final = memberships
         self.key_id: Final = key_id
+        self.key_project: Final = key_project
         self._person = person
         self._session = session
         self._membership = membership

@@ -12,8 +12,8 @@ import msgspec
 
 from gatewayd.audit.ids import is_ulid
 from gatewayd.config.environment import is_loopback
-from gatewayd.control.console import Console
 from gatewayd.control.api_keys.api_key import find_key
+from gatewayd.control.console import Console
 from gatewayd.control.people.person import BY_ID, MEMBERSHIPS, Membership, Person
 from gatewayd.control.people.rights import Right, in_organisation, in_project
 from gatewayd.control.people.sessions import Session, cookie_name, find
@@ -175,6 +175,7 @@ def _call(
         project=project,
         rights=rights,
         key_id=standing.key_id,
+        key_project=standing.key_project,
     )
 
 

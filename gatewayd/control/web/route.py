@@ -26,7 +26,7 @@ class Route(msgspec.Struct, frozen=True):
     """`path` may hold `<name>` parts; `<project>` is resolved by the gate, which then asks `right` in that project.
 
     `right` None: whoever passes the door. `again`: only within ten minutes of a sign-in. `body`: what a POST carries, a struct
-    that forbids unknown fields: a form for pages, JSON for the API (bytes: anything, up to JSON_BYTES). `answer`: the API's answer.
+    that forbids unknown fields: a form for pages, JSON for the API (bytes: anything, up to JSON_BYTES). `answer`: of the API.
     """
 
     method: Method

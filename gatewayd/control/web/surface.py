@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from gatewayd import log
 from gatewayd.control.console import Console
 from gatewayd.control.organisation.caps import CapReached
+from gatewayd.control.people.throttle import Throttled
 from gatewayd.control.settings import Network
 from gatewayd.control.store.failures import StoreUnavailable
 from gatewayd.control.web import gate, operators
@@ -90,6 +91,8 @@ class Surface:
             return refused(incoming.path, 400, str(problem))
         except CapReached as reached:
             return refused(incoming.path, 409, str(reached))
+        except Throttled as throttled:
+            return refused(incoming.path, 429, str(throttled), (("Retry-After", str(throttled.wait_s)),))
         except StoreUnavailable as unavailable:
             log.debug(log.CONNECTION_FAILED, error_class=type(unavailable).__name__)
             return refused(incoming.path, 503, "the store does not answer now; try again soon", (("Retry-After", "2"),))
@@ -116,7 +119,7 @@ def refused(path: str, status: int, text: str, headers: tuple[tuple[str, str], .
     if path.startswith("/api/"):
         answer = json({"error": text}, status)
     else:
-        answer = page(None, "web/pages/refused.html", status, status=status, text=text)
+        answer = page(None, "web/pages/refused.html", status, code=status, text=text)
     return msgspec.structs.replace(answer, headers=(*answer.headers, *headers))
 
 
@@ -147,10 +150,16 @@ def _application(surface: Surface) -> QuartTrio:
     app.url_map.strict_slashes = False
     for number, route in enumerate(ROUTES):
         app.add_url_rule(
-            route.path, endpoint=str(number), view_func=_view(surface, route), methods=[route.method], provide_automatic_options=False
+            route.path,
+            endpoint=str(number),
+            view_func=_view(surface, route),
+            methods=[route.method],
+            provide_automatic_options=False,
         )
     for path in operators.PATHS:
-        app.add_url_rule(path, endpoint=path, view_func=_operator_view(surface, path), methods=["GET"], provide_automatic_options=False)
+        app.add_url_rule(
+            path, endpoint=path, view_func=_operator_view(surface, path), methods=["GET"], provide_automatic_options=False
+        )
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(500, _failed)
     return app
@@ -170,12 +179,15 @@ def _operator_view(surface: Surface, path: str) -> Callable[[], Awaitable[Respon
     return view
 
 
+_WORDS: Final = {404: gate.NOTHING_HERE, 405: "this address does not take that method", 413: "this is too long"}
+
+
 async def _http_error(error: HTTPException) -> Response:
     status = error.code or 500
-    headers = ()
+    headers: tuple[tuple[str, str], ...] = ()
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
-        headers = (("Allow", ", ".join(sorted(error.valid_methods))),)  # type: ignore[assignment]
-    text = {404: gate.NOTHING_HERE, 405: "this address does not take that method", 413: "this is too long"}.get(status, "bad request")
+        headers = (("Allow", ", ".join(sorted(error.valid_methods))),)
+    text = _WORDS.get(status, "this is no request that can be answered")
     return _response(refused(request.path, status, text, headers))
 
 
@@ -191,5 +203,3 @@ def _response(answer: Answer) -> Response:
         response.headers["Cache-Control"] = "no-store"
     response.headers.setdefault("X-Content-Type-Options", "nosniff")
     return response
-
-

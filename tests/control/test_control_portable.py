@@ -1,0 +1,290 @@
+"""The portable subset: every statement and migration, parsed by PostgreSQL's parser (docs/control-plane.md, Portable subset)."""
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pglast
+import pytest
+from pglast import ast as pg
+from pglast.stream import RawStream
+from pglast.visitors import Visitor
+
+import gatewayd.control
+from gatewayd.control.store import days, migrate
+from gatewayd.control.store.statement import Copy, DayStatement, Statement
+
+DAY = date(2026, 11, 22)
+MADE = {"Statement", "DayStatement", "Copy"}
+FORBIDDEN_FUNCTIONS = {"nextval", "currval", "setval", "pg_notify", "lastval"}
+ALLOWED = (pg.SelectStmt, pg.InsertStmt, pg.UpdateStmt, pg.DeleteStmt)
+# Found before a project or organisation is known, or belonging to none: small, and on every node.
+EVERYWHERE = {
+    "organisations", "people", "memberships", "sessions", "one_time_links", "throttles", "passkeys", "challenges",
+    "oidc_providers", "oidc_identities", "directory", "leases", "migrations", "trust_documents", "replicas", "audit_days",
+}  # fmt: skip
+# Rows of an organisation that name a project, so that its id is not the key's first part.
+OF_AN_ORGANISATION = {"projects", "api_keys", "org_events", "notification_channels"}
+
+
+def modules() -> list[Any]:
+    found = pkgutil.walk_packages(gatewayd.control.__path__, "gatewayd.control.")
+    return [importlib.import_module(each.name) for each in found]
+
+
+@cache
+def statements() -> dict[str, str]:
+    """Where each statement stands -> its text; those of a day for one day."""
+    found = {}
+    for module in modules():
+        for name, value in vars(module).items():
+            if isinstance(value, DayStatement):
+                value = value.on(DAY)
+            if isinstance(value, Statement):
+                found[f"{module.__name__.removeprefix('gatewayd.control.')}.{name}"] = value.text
+    return found
+
+
+@cache
+def definitions() -> list[Any]:
+    sql = [*migrate.known().values(), migrate.BOOTSTRAP]
+    sql += [text.format(events="audit_20261122", details="audit_details_20261122") for text in (days.EVENTS, days.DETAILS)]
+    return [raw.stmt for text in sql for raw in pglast.parse_sql(text)]
+
+
+@cache
+def keys() -> dict[str, tuple[str, ...]]:
+    """Table -> its primary key."""
+    found: dict[str, tuple[str, ...]] = {}
+    for create in definitions():
+        if not isinstance(create, pg.CreateStmt):
+            continue
+        for element in create.tableElts:
+            if isinstance(element, pg.Constraint) and element.contype == pglast.enums.ConstrType.CONSTR_PRIMARY:
+                found[create.relation.relname] = tuple(key.sval for key in element.keys)
+            elif isinstance(element, pg.ColumnDef):
+                for constraint in element.constraints or ():
+                    if constraint.contype == pglast.enums.ConstrType.CONSTR_PRIMARY:
+                        found[create.relation.relname] = (element.colname,)
+    return found
+
+
+@cache
+def uniques() -> dict[str, list[tuple[str, ...]]]:
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for create in definitions():
+        for element in getattr(create, "tableElts", None) or ():
+            if isinstance(element, pg.Constraint) and element.contype == pglast.enums.ConstrType.CONSTR_UNIQUE:
+                found.setdefault(create.relation.relname, []).append(tuple(key.sval for key in element.keys))
+    return found
+
+
+def columns(table: str) -> set[str]:
+    return {
+        element.colname
+        for create in definitions()
+        if isinstance(create, pg.CreateStmt) and create.relation.relname == table
+        for element in create.tableElts
+        if isinstance(element, pg.ColumnDef)
+    }
+
+
+def owner_column(table: str) -> str | None:
+    """The column that every statement on the table filters by."""
+    return None if table in EVERYWHERE else keys()[table][0]
+
+
+def test_the_schema_s_statements_are_of_the_subset() -> None:
+    for statement in definitions():
+        assert isinstance(statement, pg.CreateStmt | pg.IndexStmt), RawStream()(statement)
+        if isinstance(statement, pg.IndexStmt):
+            assert not statement.unique, "a unique key is part of its table"
+            assert statement.whereClause is None
+        for element in getattr(statement, "tableElts", None) or ():
+            if isinstance(element, pg.ColumnDef):
+                assert element.typeName.names[-1].sval not in ("serial", "bigserial", "smallserial"), element.colname
+                for constraint in element.constraints or ():
+                    assert constraint.contype != pglast.enums.ConstrType.CONSTR_IDENTITY
+                    assert constraint.contype != pglast.enums.ConstrType.CONSTR_FOREIGN
+
+
+@pytest.mark.parametrize("table", sorted(keys()))
+def test_every_table_is_everywhere_or_has_its_owner_first_in_its_keys(table: str) -> None:
+    if table in EVERYWHERE:
+        assert owner_column(table) is None
+        return
+    first = "org_id" if table in OF_AN_ORGANISATION or "project_id" not in columns(table) else "project_id"
+    assert keys()[table][0] == first
+    assert all(unique[0] == first for unique in uniques().get(table, []))
+
+
+class _Facts(Visitor):  # type: ignore[misc]  # pglast has no types
+    """Tables by alias for each query level, and what is equal to what there."""
+
+    def __init__(self) -> None:
+        self.functions: set[str] = set()
+        self.problems: list[str] = []
+
+    def visit_FuncCall(self, _ancestors: Any, node: Any) -> None:  # noqa: N802  # the library's name for it
+        self.functions.add(node.funcname[-1].sval)
+
+    def visit_LockingClause(self, _ancestors: Any, node: Any) -> None:  # noqa: N802
+        if node.waitPolicy != pglast.enums.LockWaitPolicy.LockWaitBlock:
+            self.problems.append("SKIP LOCKED or NOWAIT")
+
+    def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:  # noqa: N802
+        if node.limitOffset is not None:
+            self.problems.append("OFFSET")
+        self._level(node, [*(node.fromClause or ())], node.whereClause)
+        counted = any(
+            isinstance(target.val, pg.FuncCall) and target.val.agg_star
+            for target in node.targetList or ()
+            if target.val is not None
+        )
+        if counted and any(isinstance(each, pg.RangeVar) for each in node.fromClause or ()):
+            self.problems.append("an unbounded count: count over a subselect with a LIMIT")
+
+    def visit_UpdateStmt(self, _ancestors: Any, node: Any) -> None:  # noqa: N802
+        self._level(node, [node.relation, *(node.fromClause or ())], node.whereClause)
+
+    def visit_DeleteStmt(self, _ancestors: Any, node: Any) -> None:  # noqa: N802
+        self._level(node, [node.relation, *(node.usingClause or ())], node.whereClause)
+
+    def visit_InsertStmt(self, _ancestors: Any, node: Any) -> None:  # noqa: N802
+        table = node.relation.relname
+        owner = owner_column(table)
+        if owner is not None and owner not in {column.name for column in node.cols or ()}:
+            self.problems.append(f"{table} without {owner}")
+        clause = node.onConflictClause
+        if clause is not None:
+            named = tuple(element.name for element in clause.infer.indexElems or ()) if clause.infer is not None else ()
+            if named not in [keys()[table], *uniques().get(table, [])]:
+                self.problems.append("ON CONFLICT on something else than the whole key")
+
+    def _level(self, node: Any, sources: list[Any], where: Any) -> None:
+        tables: dict[str, str] = {}
+        conditions = list(conjuncts(where))
+        while sources:
+            source = sources.pop()
+            if isinstance(source, pg.JoinExpr):
+                sources += [source.larg, source.rarg]
+                conditions += conjuncts(source.quals)
+            elif isinstance(source, pg.RangeVar) and source.relname in keys():
+                tables[source.alias.aliasname if source.alias else source.relname] = source.relname
+        owned = {alias: column for alias, table in tables.items() if (column := owner_column(table)) is not None}
+        bound: set[str] = set()
+        equal: list[tuple[str, str]] = []
+        for condition in conditions:
+            left, right = sides(condition)
+            for side, other in ((left, right), (right, left)):
+                alias = place(side, owned)
+                if alias is not None and isinstance(other, pg.ParamRef):
+                    bound.add(alias)
+                elif alias is not None and (also := place(other, owned)) is not None:
+                    equal.append((alias, also))
+        for _ in equal:
+            bound |= {second for first, second in equal if first in bound}
+        for alias in owned.keys() - bound:
+            self.problems.append(f"{tables[alias]} is not filtered by {owned[alias]}")
+
+
+def conjuncts(node: Any) -> Iterator[Any]:
+    if isinstance(node, pg.BoolExpr) and node.boolop == pglast.enums.BoolExprType.AND_EXPR:
+        for each in node.args:
+            yield from conjuncts(each)
+    elif node is not None:
+        yield node
+
+
+def sides(condition: Any) -> tuple[Any, Any]:
+    if isinstance(condition, pg.A_Expr) and [each.sval for each in condition.name] == ["="]:
+        return condition.lexpr, condition.rexpr
+    return None, None
+
+
+def place(node: Any, owned: dict[str, str]) -> str | None:
+    """The alias whose owner column this is; without an alias only where one table is owned."""
+    if not isinstance(node, pg.ColumnRef):
+        return None
+    names = [field.sval for field in node.fields if isinstance(field, pg.String)]
+    if len(names) == 2:
+        return names[0] if owned.get(names[0]) == names[1] else None
+    matching = [alias for alias, column in owned.items() if names == [column]]
+    return matching[0] if len(matching) == 1 else None
+
+
+def problems(text: str) -> list[str]:
+    (raw,) = pglast.parse_sql(text)
+    assert isinstance(raw.stmt, ALLOWED), "only SELECT, INSERT, UPDATE and DELETE"
+    facts = _Facts()
+    facts(raw.stmt)
+    forbidden = {name for name in facts.functions if name in FORBIDDEN_FUNCTIONS or name.startswith("pg_advisory")}
+    return facts.problems + sorted(forbidden)
+
+
+@pytest.mark.parametrize("name", sorted(statements()))
+def test_every_statement_is_of_the_portable_subset(name: str) -> None:
+    assert problems(statements()[name]) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT name FROM databases WHERE database_id = $1",
+        "SELECT name FROM databases WHERE project_id = $1 OR database_id = $2",
+        "SELECT d.name FROM databases d JOIN gateways g ON g.gateway_id = d.database_id WHERE d.project_id = $1",
+        "SELECT name FROM databases WHERE project_id = $1 ORDER BY name OFFSET 5",
+        "SELECT count(*) FROM databases WHERE project_id = $1",
+        "SELECT name FROM databases WHERE project_id = $1 FOR UPDATE SKIP LOCKED",
+        "INSERT INTO databases (database_id) VALUES ($1)",
+        "INSERT INTO databases (project_id, database_id, name) VALUES ($1, $2, $3) ON CONFLICT (database_id) DO NOTHING",
+        "UPDATE databases SET name = $1 WHERE database_id = $2",
+        "DELETE FROM databases",
+        "SELECT pg_advisory_lock(1)",
+        "SELECT name FROM projects WHERE project_id = $1",
+    ],
+)
+def test_what_is_outside_of_the_subset_is_found(text: str) -> None:
+    assert problems(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT d.name FROM databases d JOIN gateways g ON g.project_id = d.project_id WHERE d.project_id = $1",
+        "SELECT count(*) FROM (SELECT 1 FROM databases WHERE project_id = $1 LIMIT 10) AS few",
+        "INSERT INTO databases (project_id, database_id, name) VALUES ($1, $2, $3) ON CONFLICT (project_id, name) DO NOTHING",
+    ],
+)
+def test_what_is_inside_of_the_subset_passes(text: str) -> None:
+    assert problems(text) == []
+
+
+def test_copies_name_the_owner() -> None:
+    for module in modules():
+        for value in vars(module).values():
+            if isinstance(value, Copy):
+                table = value.on(DAY).table
+                assert owner_column(table) in {None, *value.columns}
+
+
+def test_statements_are_constants_of_their_modules() -> None:
+    """Nothing is composed at run time: each `Statement(…)` stands at the top of a module, of a text without holes."""
+    for path in Path(gatewayd.control.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        top = {id(node.value) for node in tree.body if isinstance(node, ast.AnnAssign | ast.Assign) and node.value is not None}
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("Statement", "DayStatement", "Copy")
+            ):
+                if path.name == "statement.py":
+                    continue
+                assert id(node) in top, f"{path}:{node.lineno}"
+                assert all(isinstance(each, ast.Constant | ast.Tuple) for each in node.args), f"{path}:{node.lineno}"
