@@ -10,6 +10,7 @@ import pytest
 
 import gatewayd
 from gatewayd.cli.audit import COMMANDS as AUDIT
+from gatewayd.cli.control import COMMANDS as CONTROL
 from gatewayd.cli.group import COMMANDS
 from gatewayd.cli.policy import COMMANDS as POLICY
 from tests.cli.gatewayd_process import run
@@ -24,14 +25,22 @@ def test_help_names_every_command() -> None:
     assert all(name in words and text.split(".")[0].split("(")[0].strip() in words for name, text in COMMANDS.items())
 
 
-@pytest.mark.parametrize("words", [*COMMANDS, *(f"policy {name}" for name in POLICY), *(f"audit {name}" for name in AUDIT)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *COMMANDS,
+        *(f"policy {name}" for name in POLICY),
+        *(f"audit {name}" for name in AUDIT),
+        *(f"control {name}" for name in CONTROL),
+    ],
+)
 def test_each_command_explains_itself(words: str) -> None:
     shown = run([*words.split(), "--help"])
     assert shown.returncode == 0
     assert shown.stdout.startswith(f"Usage: gatewayd {words} ")
 
 
-@pytest.mark.parametrize(("group", "commands"), [("policy", POLICY), ("audit", AUDIT)])
+@pytest.mark.parametrize(("group", "commands"), [("policy", POLICY), ("audit", AUDIT), ("control", CONTROL)])
 def test_a_group_alone_lists_its_commands(group: str, commands: dict[str, str]) -> None:
     shown = run([group])
     assert shown.returncode == 2
@@ -39,7 +48,7 @@ def test_a_group_alone_lists_its_commands(group: str, commands: dict[str, str]) 
 
 
 def test_every_file_with_a_command_is_listed() -> None:
-    for folder, commands in ((CLI, COMMANDS), (CLI / "policy", POLICY), (CLI / "audit", AUDIT)):
+    for folder, commands in ((CLI, COMMANDS), (CLI / "policy", POLICY), (CLI / "audit", AUDIT), (CLI / "control", CONTROL)):
         written = {path.stem: path for path in folder.glob("*.py") if path.stem != "__init__"}
         written |= {path.parent.name: path for path in folder.glob("*/__init__.py")}
         names = {name for name, path in written.items() if "\ndef command(" in path.read_text(encoding="utf-8")}
@@ -51,7 +60,7 @@ def test_commands_of_readme_are_there() -> None:
     (section,) = re.findall(r"^## Command line\n(.*?)(?=^## )", readme, flags=re.MULTILINE | re.DOTALL)
     firsts = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     named = {words.split()[-1] for cell in firsts for words in re.findall(r"`([^`\[]+)[^`]*`", cell)}
-    assert named == {*COMMANDS, *POLICY, *AUDIT} - {"policy", "audit"}
+    assert named == {*COMMANDS, *POLICY, *AUDIT, *CONTROL} - {"policy", "audit", "control"}
     lines = [shlex.split(line.split(" > ")[0]) for line in section.splitlines() if line.startswith("gatewayd ")]
     assert len(lines) > 8
     for line in lines:

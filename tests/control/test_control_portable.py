@@ -11,7 +11,6 @@ from typing import Any
 
 import pglast
 import pytest
-from pglast import ast as pg
 from pglast.stream import RawStream
 from pglast.visitors import Visitor
 
@@ -19,6 +18,8 @@ import gatewayd.control
 from gatewayd.control.store import days, migrate
 from gatewayd.control.store.statement import Copy, DayStatement, Statement
 
+pg: Any = importlib.import_module("pglast.ast")
+enums: Any = importlib.import_module("pglast.enums")
 DAY = date(2026, 11, 22)
 MADE = {"Statement", "DayStatement", "Copy"}
 FORBIDDEN_FUNCTIONS = {"nextval", "currval", "setval", "pg_notify", "lastval"}
@@ -65,11 +66,11 @@ def keys() -> dict[str, tuple[str, ...]]:
         if not isinstance(create, pg.CreateStmt):
             continue
         for element in create.tableElts:
-            if isinstance(element, pg.Constraint) and element.contype == pglast.enums.ConstrType.CONSTR_PRIMARY:
+            if isinstance(element, pg.Constraint) and element.contype == enums.ConstrType.CONSTR_PRIMARY:
                 found[create.relation.relname] = tuple(key.sval for key in element.keys)
             elif isinstance(element, pg.ColumnDef):
                 for constraint in element.constraints or ():
-                    if constraint.contype == pglast.enums.ConstrType.CONSTR_PRIMARY:
+                    if constraint.contype == enums.ConstrType.CONSTR_PRIMARY:
                         found[create.relation.relname] = (element.colname,)
     return found
 
@@ -79,7 +80,7 @@ def uniques() -> dict[str, list[tuple[str, ...]]]:
     found: dict[str, list[tuple[str, ...]]] = {}
     for create in definitions():
         for element in getattr(create, "tableElts", None) or ():
-            if isinstance(element, pg.Constraint) and element.contype == pglast.enums.ConstrType.CONSTR_UNIQUE:
+            if isinstance(element, pg.Constraint) and element.contype == enums.ConstrType.CONSTR_UNIQUE:
                 found.setdefault(create.relation.relname, []).append(tuple(key.sval for key in element.keys))
     return found
 
@@ -109,8 +110,8 @@ def test_the_schema_s_statements_are_of_the_subset() -> None:
             if isinstance(element, pg.ColumnDef):
                 assert element.typeName.names[-1].sval not in ("serial", "bigserial", "smallserial"), element.colname
                 for constraint in element.constraints or ():
-                    assert constraint.contype != pglast.enums.ConstrType.CONSTR_IDENTITY
-                    assert constraint.contype != pglast.enums.ConstrType.CONSTR_FOREIGN
+                    assert constraint.contype != enums.ConstrType.CONSTR_IDENTITY
+                    assert constraint.contype != enums.ConstrType.CONSTR_FOREIGN
 
 
 @pytest.mark.parametrize("table", sorted(keys()))
@@ -123,7 +124,7 @@ def test_every_table_is_everywhere_or_has_its_owner_first_in_its_keys(table: str
     assert all(unique[0] == first for unique in uniques().get(table, []))
 
 
-class _Facts(Visitor):  # type: ignore[misc]  # pglast has no types
+class _Facts(Visitor):
     """Tables by alias for each query level, and what is equal to what there."""
 
     def __init__(self) -> None:
@@ -134,7 +135,7 @@ class _Facts(Visitor):  # type: ignore[misc]  # pglast has no types
         self.functions.add(node.funcname[-1].sval)
 
     def visit_LockingClause(self, _ancestors: Any, node: Any) -> None:  # noqa: N802
-        if node.waitPolicy != pglast.enums.LockWaitPolicy.LockWaitBlock:
+        if node.waitPolicy != enums.LockWaitPolicy.LockWaitBlock:
             self.problems.append("SKIP LOCKED or NOWAIT")
 
     def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:  # noqa: N802
@@ -194,7 +195,7 @@ class _Facts(Visitor):  # type: ignore[misc]  # pglast has no types
 
 
 def conjuncts(node: Any) -> Iterator[Any]:
-    if isinstance(node, pg.BoolExpr) and node.boolop == pglast.enums.BoolExprType.AND_EXPR:
+    if isinstance(node, pg.BoolExpr) and node.boolop == enums.BoolExprType.AND_EXPR:
         for each in node.args:
             yield from conjuncts(each)
     elif node is not None:
