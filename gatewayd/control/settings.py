@@ -20,7 +20,7 @@ from gatewayd.control.keyring.ring import Ring, RingProblem, read_ring
 from gatewayd.control.keyring.stored import MASK_SALT_MASTER, RINGS, make_missing, read_stored
 from gatewayd.control.organisation.caps import NO_CAPS, CapsProblem, Plans, read_caps
 from gatewayd.control.variables import DEFAULTS, NAMES
-from gatewayd.log import Level
+from gatewayd.log import LogLevel
 from gatewayd.policy.file import dsn
 from gatewayd.policy.file.problem import did_you_mean, quoted
 
@@ -58,7 +58,7 @@ class ControlSettings(msgspec.Struct, frozen=True):
     sign_up: SignUp
     smtp_url: Secret | None
     trusted_proxies: tuple[Network, ...]
-    log_level: Level
+    log_level: LogLevel
     shutdown_grace_s: float
     warnings: tuple[str, ...] = ()
 
@@ -122,7 +122,7 @@ class _Loader(Environment):
             sign_up=cast(SignUp, self.choice("CONTROL_SIGN_UP", get_args(SignUp))),
             smtp_url=self.smtp_url(),
             trusted_proxies=self.trusted_proxies(),
-            log_level=cast(Level, self.choice("CONTROL_LOG_LEVEL", get_args(Level))),
+            log_level=cast(LogLevel, self.choice("CONTROL_LOG_LEVEL", get_args(LogLevel))),
             shutdown_grace_s=float(self.integer("CONTROL_SHUTDOWN_GRACE_S", 0, _GRACE_S_MAX)),
         )
         self.unknown_names()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import pytest
 import trio
 
+from gatewayd.audit.ids import ulid_text
 from gatewayd.control.console import Console
 from gatewayd.control.people.recovery import recovery_link
 from gatewayd.control.people.rights import OF_ROLE, PEOPLE_ONLY, in_project, may_change_role
@@ -200,8 +201,6 @@ async def test_roles_change_owners_stay(plane: Plane, owner: Browser, store_url:
         row["email"]: row["id"]
         for row in postgres.query("SELECT email, encode(uuid_send(person_id), 'hex') AS id FROM people", store_url)
     }
-    from gatewayd.audit.ids import ulid_text
-
     ada, own = (ulid_text(int(ids[email], 16)) for email in (OWNER, "admin@example.com"))
     assert (await admin.post(f"/people/{ada}/remove")).status_code == 403
     assert (await admin.post(f"/people/{own}/role", {"role": "owner"})).status_code == 403
