@@ -13,7 +13,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -28,13 +28,18 @@ from gatewayd.corridor.databases import Databases, check_masks
 from gatewayd.corridor.gateway import Database, Gateway, Masking
 from gatewayd.corridor.hold import Approvals
 from gatewayd.corridor.reload import Reloader
+from gatewayd.keys.identity import ensure_identity
 from gatewayd.mcp.dispatch import Dispatch
+from gatewayd.mcp.known_clients import KnownClients
 from gatewayd.mcp.tools.surface import tools_of
 from gatewayd.notify.completed_calls import to_telemetry, to_webhook
 from gatewayd.notify.systemd import ServiceManager, feed_watchdog, keep_status
 from gatewayd.notify.telemetry import Telemetry
 from gatewayd.notify.webhook import DenyWebhook
 from gatewayd.policy.file.problem import PolicyErrors
+
+if TYPE_CHECKING:
+    from gatewayd.link.service import Link
 
 STOP_BEYOND_GRACE_S: Final = 45.0
 """What stopping may take after the grace: cancelled statements confirmed, closing rows, the senders' last second."""
@@ -94,6 +99,7 @@ class _Daemon:
         self._serving = trio.CancelScope()
         self._manager = ServiceManager(os.environ)
         self._webhook: DenyWebhook | None = None
+        self._link: Link | None = None
         # One is enough: a reload that has not begun yet reads what the later signals meant too.
         self._hung_up, self._hangups = trio.open_memory_channel[None](1)
 
@@ -117,8 +123,11 @@ class _Daemon:
                 gateway = await self._gateway(audit, databases, approvals)
                 self._webhook = await self._start_senders(gateway, services)
                 await services.start(feed_watchdog, self._manager, audit.answers)
+                reloader = Reloader(settings, gateway, databases)
+                if settings.link is not None:
+                    self._link = await services.start(self._linked, gateway, reloader)
                 with self._serving:
-                    await self._listen(gateway, Reloader(settings, gateway, databases), services)
+                    await self._listen(gateway, reloader, services)
                 services.cancel_scope.cancel()
             watching.cancel_scope.cancel()
 
@@ -133,6 +142,17 @@ class _Daemon:
             approvals = Approvals(gate)
             await nursery.start(approvals.reporter.run)
             task_status.started(approvals)
+
+    async def _linked(self, gateway: Gateway, reloader: Reloader, *, task_status: trio.TaskStatus["Link"]) -> None:
+        """The link. It is started once the cached bundle is in force, where there is one."""
+        from gatewayd.link.service import Link
+
+        settings = self._settings
+        identity = ensure_identity(settings.state_dir, settings.credentials_dir)
+        link = Link(settings, gateway, reloader, identity)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(link.run)
+            task_status.started(link)
 
     async def _gateway(self, audit: Audit, databases: Databases, approvals: Approvals | None) -> Gateway:
         settings = self._settings
@@ -173,12 +193,14 @@ class _Daemon:
 
     async def _listen(self, gateway: Gateway, reloader: Reloader, services: trio.Nursery) -> None:
         """Serve until the stop signal, and until the calls in flight have ended or had their grace."""
-        dispatch = Dispatch("gatewayd", __version__, tools_of(gateway))
+        link = self._link
+        clients = KnownClients(link.clients_file, link.person_of) if link is not None else KnownClients()
+        dispatch = Dispatch("gatewayd", __version__, tools_of(gateway), refusing=gateway.refusing, clients=clients)
         if gateway.approvals is not None:
             services.start_soon(self._drain, gateway.approvals.drain)
 
         def status() -> str:
-            return _status(gateway)
+            return _status(gateway, link)
 
         async def announce(address: str) -> None:
             self._announce(gateway, address)
@@ -206,7 +228,7 @@ class _Daemon:
         from gatewayd.operators.http_service import HttpService
 
         settings = self._settings
-        service = HttpService(settings, dispatch, gateway, reloader, self._webhook)
+        service = HttpService(settings, dispatch, gateway, reloader, self._webhook, self._link)
         try:
             port = await listener.start(partial(service.serve, stop=self._stop))
         except OSError as failure:
@@ -224,10 +246,12 @@ class _Daemon:
 
     def _announce(self, gateway: Gateway, address: str) -> None:
         policy = "file" if self._settings.policy_file else "none: reads allowed, writes denied"
+        if self._link is not None:
+            policy = "control plane"
         memory.settle()
         log.info(log.STARTED, version=__version__, address=address, databases=len(gateway.databases), policy=policy)
         if not self._stop.is_set():
-            self._manager.ready(_status(gateway))
+            self._manager.ready(_status(gateway, self._link))
         if self._on_ready is not None:
             self._on_ready(address)
 
@@ -274,13 +298,14 @@ class _Daemon:
                     self._manager.ready(status() if worked else f"policy file refused, the old policy holds; {status()}")
 
 
-def _status(gateway: Gateway) -> str:
+def _status(gateway: Gateway, link: "Link | None") -> str:
     """The line that `systemctl status` shows."""
     if not gateway.audit.statistics().available:
         return "audit file cannot be written: nothing runs"
     databases = gateway.databases.values()
     answering = sum(database.refresher.statistics().answers for database in databases)
-    return f"serving, {answering}/{len(databases)} databases answer"
+    state = "serving" if link is None else str(link.standing)
+    return f"{state}, {answering}/{len(databases)} databases answer"
 
 
 def _address(host: str, port: int, *, passed_on: bool) -> str:

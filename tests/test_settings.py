@@ -397,6 +397,7 @@ def test_table_of_variables_is_what_is_read() -> None:
 
     read: set[str] = set()
     load_settings(Recorded(DATABASE_URL=DSN, CREDENTIALS_DIRECTORY="/cred"), files({}))
+    load_settings(Recorded(GATEWAY_CONTROL_URL="https://control.example.com", CREDENTIALS_DIRECTORY="/cred"), files({}))
     secrets = {variable.name for variable in VARIABLES if variable.secret}
     elsewhere = {"CREDENTIALS_DIRECTORY", "STATE_DIRECTORY"} | {f"{name}_FILE" for name in secrets}
     assert read == NAMES | elsewhere

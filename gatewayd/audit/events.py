@@ -77,6 +77,8 @@ class PolicyReloaded(msgspec.Struct, frozen=True, omit_defaults=True):
     databases_changed: tuple[str, ...]
     guardrails: object
     diff: object
+    bundle: int | None = None
+    """The version of the bundle that brought the policy, where the gateway is linked."""
 
 
 Payload = Attempted | Decided | Executed | Failed | PolicyReloaded

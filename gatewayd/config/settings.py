@@ -8,12 +8,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal, cast, get_args
+from urllib.parse import urlsplit
 
 import msgspec
 
 from gatewayd.config.credentials import CredentialProblem, ReadFile, Secret, Variables, read_credential
 from gatewayd.config.environment import ANY, UNIX_HOST, Environment, is_address, is_decimal, is_loopback
-from gatewayd.config.variables import CONTROL_PLANE, DEFAULTS, NAMES
+from gatewayd.config.variables import CONTROL_PLANE, DATABASE_URL_PREFIX, DEFAULTS, NAMES
 from gatewayd.log import LogLevel
 from gatewayd.policy.file import dsn
 from gatewayd.policy.file.load import PolicyErrors, load_policies
@@ -26,6 +27,8 @@ TelemetryMode = Literal["on", "off", "debug"]
 DenyRule = Literal["table_access", "multi_statement", "dangerous_statement", "parse_error"]
 
 DENY_RULES: Final[frozenset[DenyRule]] = frozenset(get_args(DenyRule))
+NO_BUNDLE: Final = Policies(databases=())
+"""What a linked gateway starts with: it serves no database until there is a bundle."""
 UNIX_PATH_BYTES: Final = 107  # sun_path, unix(7)
 LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
@@ -34,6 +37,14 @@ _GRACE_S_MAX: Final = 3600
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?", re.ASCII)
 _ALLOWED_HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::([0-9]{1,5}))?", re.ASCII)
 _ALLOWED_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::([0-9]{1,5}))?", re.ASCII)
+
+
+class LinkSettings(msgspec.Struct, frozen=True):
+    """What a linked gateway is told by its environment. `ca_file` is the path of a PEM file."""
+
+    control_url: str  # without a slash at its end
+    enrol_token: Secret | None = None
+    ca_file: str | None = None
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -65,6 +76,8 @@ class Settings(msgspec.Struct, frozen=True):
     shutdown_grace_s: float
     approval_url: Secret | None
     approval_token: Secret | None
+    link: LinkSettings | None = None  # None: standalone
+    proxy_secret: Secret | None = None
     warnings: tuple[str, ...] = ()  # what is legal and probably not meant, one sentence each
 
 
@@ -113,12 +126,14 @@ class _Loader(Environment):
             unset = "GATEWAY_APPROVAL_URL" if approval_url is None else "GATEWAY_APPROVAL_TOKEN"
             self.report(unset, "is unset while its partner is set", "GATEWAY_APPROVAL_URL and GATEWAY_APPROVAL_TOKEN, or neither")
         variables = Variables(self.environ, self.read_file)
-        policies, multiple = self.policies(
-            variables, gate=approval_url is not None and approval_token is not None, salt=mask_salt is not None
+        link = self.link()
+        gate = approval_url is not None and approval_token is not None
+        policies, multiple = (
+            self.policies(variables, gate=gate, salt=mask_salt is not None) if link is None else (NO_BUNDLE, False)
         )
         host = self.host()
         settings = Settings(
-            database_url=self.database_url(multiple=multiple),
+            database_url=self.database_url(multiple=multiple, linked=link is not None),
             policy_file=self.text("GATEWAY_POLICY_FILE"),
             policies=policies,
             variables=variables,
@@ -144,6 +159,8 @@ class _Loader(Environment):
             shutdown_grace_s=self.grace_s(),
             approval_url=approval_url,
             approval_token=approval_token,
+            link=link,
+            proxy_secret=self.secret("GATEWAY_PROXY_SECRET", header=True),
             warnings=(),
         )
         self.unknown_names()
@@ -169,7 +186,37 @@ class _Loader(Environment):
             return Policies(single=Policy()), errors.multiple
         return policies, policies.databases is not None
 
-    def database_url(self, *, multiple: bool) -> Secret | None:
+    def link(self) -> LinkSettings | None:
+        """The policy of a linked gateway comes from the control plane alone, so a file beside it would be ignored."""
+        url = self.web_address("GATEWAY_CONTROL_URL")
+        if url is None:
+            if self.environ.get("GATEWAY_ENROL_TOKEN"):
+                self.warnings.append("GATEWAY_ENROL_TOKEN is ignored: GATEWAY_CONTROL_URL is unset")
+            return None
+        parts = urlsplit(url)
+        if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+            self.report("GATEWAY_CONTROL_URL", "found http", "an https:// URL (http:// for a loopback address only)")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            self.report(
+                "GATEWAY_CONTROL_URL",
+                "found more than scheme, host, port and path",
+                "an address such as https://control.example.com",
+            )
+        if self.text("GATEWAY_POLICY_FILE") is not None:
+            self.report("GATEWAY_POLICY_FILE", "is set beside GATEWAY_CONTROL_URL", "one of the two: a link brings its policy")
+        if self.text("GATEWAY_APPROVAL_URL") is not None:
+            self.report(
+                "GATEWAY_APPROVAL_URL", "is set beside GATEWAY_CONTROL_URL", "one of the two: a link is the approval gate"
+            )
+        ca_file = self.text("GATEWAY_CONTROL_CA")
+        if ca_file is not None:
+            try:
+                self.read_file(ca_file)
+            except (OSError, ValueError):
+                self.report("GATEWAY_CONTROL_CA", f"cannot read {quoted(ca_file, 200)}", "a readable PEM file")
+        return LinkSettings(url.rstrip("/"), self.secret("GATEWAY_ENROL_TOKEN", header=True), ca_file)
+
+    def database_url(self, *, multiple: bool, linked: bool) -> Secret | None:
         if multiple:
             if self.environ.get("DATABASE_URL"):
                 self.warnings.append("DATABASE_URL is ignored: the policy has `databases:`")
@@ -178,6 +225,8 @@ class _Loader(Environment):
             value = read_credential("DATABASE_URL", self.environ, self.read_file)
         except CredentialProblem as problem:
             self.problems.append(f"DATABASE_URL: {problem}")
+            return None
+        if not value and linked:
             return None
         if not value:
             self.report("DATABASE_URL", "is unset", f"{dsn.EXPECTED}, or a policy file with `databases:`")
@@ -255,7 +304,12 @@ class _Loader(Environment):
         """A misspelt name boots wider than meant. Only a warning: a service manager's own GATEWAY_… names are legal."""
         known = sorted(NAMES)
         for name in sorted(self.environ):
-            if not name.startswith("GATEWAY_") or name in NAMES | CONTROL_PLANE or name.removesuffix("_FILE") in NAMES:
+            if (
+                not name.startswith("GATEWAY_")
+                or name.startswith(DATABASE_URL_PREFIX)
+                or name in NAMES | CONTROL_PLANE
+                or name.removesuffix("_FILE") in NAMES
+            ):
                 continue
             meant = did_you_mean(name, known)
             self.warnings.append(f"{name} is not a variable of gatewayd{meant}")

@@ -45,7 +45,7 @@ VARIABLES: Final[tuple[Variable, ...]] = (
     Variable(
         "GATEWAY_STATE_DIR",
         None,
-        "folder of the identity that signs audit heads, `identity.json`; made at the first start",
+        "folder of the identity, `identity.json`, made at the first start, and of what a link keeps",
         shown="`$STATE_DIRECTORY` under systemd, else the folder of DB_PATH",
     ),
     Variable("GATEWAY_TRANSPORT", "http", "`http` or `stdio`"),
@@ -107,10 +107,26 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         secret=True,
         since="0.16.0",
     ),
+    Variable(
+        "GATEWAY_CONTROL_URL",
+        None,
+        "https URL of the control plane (http for loopback only); switches linked mode on; excludes GATEWAY_POLICY_FILE",
+    ),
+    Variable("GATEWAY_ENROL_TOKEN", None, "enrolment token, read only while the gateway is not linked yet", secret=True),
+    Variable("GATEWAY_CONTROL_CA", None, "path of a PEM file: the private authority of the control plane's certificate"),
+    Variable(
+        "GATEWAY_PROXY_SECRET",
+        None,
+        "what a proxy before gatewayd sends in `X-Gateway-Proxy-Secret` once it has checked the agent's token; "
+        "`X-Gateway-Token-Id` then counts from it alone",
+        secret=True,
+    ),
 )
 
 DEFAULTS: Final = {variable.name: variable.default for variable in VARIABLES}
 NAMES: Final = frozenset(DEFAULTS)
+DATABASE_URL_PREFIX: Final = "GATEWAY_DATABASE_URL_"
+"""Linked: GATEWAY_DATABASE_URL_<NAME>, a secret, is the address of the database that the bundle calls NAME (`-` as `_`)."""
 
 # Variables of the control plane. gatewayd knows the names, so that they are no typing errors, and reads none of them.
 CONTROL_PLANE: Final = frozenset({"GATEWAY_SELF_HOST", "GATEWAY_ENGINE_BIN", "GATEWAY_MASK_SALT_MASTER"})

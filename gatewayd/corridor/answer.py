@@ -47,7 +47,13 @@ class OnHold(msgspec.Struct, frozen=True, gc=False):
     retry_after_s: int | None = None
 
 
-Answer = Answered | Refused | Broken | Unaudited | OnHold
+class NotServed(msgspec.Struct, frozen=True, gc=False):
+    """The database takes no calls now: nothing was attempted."""
+
+    reason: str
+
+
+Answer = Answered | Refused | Broken | Unaudited | OnHold | NotServed
 
 
 def closing_row(

@@ -21,15 +21,15 @@ CLOSE_S: Final = 30.0
 """How long the end of the daemon waits for sessions that calls still hold; by then these are cancelled and long done."""
 
 
-async def check_masks(enforced: Iterable[tuple[Database, Policy]]) -> None:
+async def check_masks(enforced: Iterable[tuple[Database, Policy]], *, wait: bool = True) -> None:
     """Hold the masks of each policy against the database's catalog (decision 10). Raises PolicyErrors.
 
-    Waits a moment for catalogs that are not read yet. A database that does not answer is not checked here: its statements are
-    refused until its catalog is read, and from then on while a mask does not fit.
+    With `wait`, waits a moment for catalogs that are not read yet. One that does not answer is not checked here: its
+    statements are refused until its catalog is read, and from then on while a mask does not fit.
     """
     asked = [(database, policy) for database, policy in enforced if policy.column_masks]
     async with trio.open_nursery() as nursery:
-        for database, _ in asked:
+        for database, _ in asked if wait else ():
             nursery.start_soon(database.refresher.unknown)
     problems = [
         Problem("" if database.name == DEFAULT_DATABASE else f"databases {database.name}", 0, problem)

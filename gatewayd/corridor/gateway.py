@@ -11,7 +11,7 @@ from typing import Final, Literal
 import msgspec
 import trio
 
-from gatewayd.audit.events import Query
+from gatewayd.audit.events import SELF_HOST_TENANT, Query
 from gatewayd.audit.service import Audit
 from gatewayd.catalog import Catalog
 from gatewayd.config.credentials import Secret
@@ -72,6 +72,8 @@ class Database:
         self.enforced = Enforced(policy, 1, time.time())
         self.recall = KnownStatements()
         self.counting = trio.CapacityLimiter(_COUNTING)
+        self.withheld: str | None = None
+        """Why nothing runs here although a policy is in force: its own tests have not passed yet."""
         self._users = 0
         self._unused = trio.Event()
 
@@ -112,6 +114,10 @@ class Masking(msgspec.Struct, frozen=True):
 NO_MASKING: Final = Masking()
 
 
+def _serving() -> None:
+    return None
+
+
 class Gateway:
     """`databases` is replaced as a whole by a reload, never changed in place. Observers must not block nor raise."""
 
@@ -128,6 +134,10 @@ class Gateway:
         self.masking = masking
         self.approvals = approvals
         self.observers: tuple[Observer, ...] = ()
+        self.tenant_id = SELF_HOST_TENANT
+        """Of every audit row from now on."""
+        self.refusing: Callable[[], tuple[str, str] | None] = _serving
+        """The error and reason that each call is answered with now; None while calls are served."""
 
     @property
     def is_multi(self) -> bool:

@@ -23,7 +23,7 @@ from gatewayd.audit.ids import new_ulid
 from gatewayd.audit.service import AuditUnavailable
 from gatewayd.corridor import approval_answers as answers
 from gatewayd.corridor import preview
-from gatewayd.corridor.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited, closing_row
+from gatewayd.corridor.answer import Answer, Answered, Broken, NotServed, OnHold, Refused, Unaudited, closing_row
 from gatewayd.corridor.gateway import Completed, Database, Gateway, ToolName
 from gatewayd.corridor.hold import NOBODY, Client, Unanswered, Undecided
 from gatewayd.corridor.judge import MASKING, Deciding, refused_by_masks
@@ -61,8 +61,10 @@ async def run(
     `caller` is with whom others share sessions of the pool and the thread for large texts in turns; None takes what is free.
     `client` is who waits while a write is held.
     """
+    if database.withheld is not None:
+        return NotServed(database.withheld)
     with database.in_use():
-        query = Query(query_id=_new_id(), database=database.name, agent=agent, intent=intent)
+        query = Query(query_id=_new_id(), database=database.name, agent=agent, intent=intent, tenant_id=gateway.tenant_id)
         deciding = Deciding(database, gateway.masking, query.query_id, caller)
         return await _Call(gateway, tool, sql, query, deciding, client).walk()
 

@@ -5,7 +5,7 @@ POST /admin/policy and by SIGHUP.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from time import time_ns
 from typing import Final, Literal
 
@@ -18,12 +18,13 @@ from gatewayd.audit.service import AuditUnavailable
 from gatewayd.config.settings import Settings, read_bytes
 from gatewayd.corridor.databases import Databases, check_masks
 from gatewayd.corridor.gateway import Database, Gateway
-from gatewayd.policy.file.load import PolicyErrors, load_policies
-from gatewayd.policy.file.model import Named, Policies, Policy
-from gatewayd.policy.replacement import Replacement, replace
+from gatewayd.policy.file.load import PolicyErrors, Problem, load_policies
+from gatewayd.policy.file.model import Guardrails, Named, Policies, Policy
+from gatewayd.policy.replacement import DatabaseChange, Replacement, diff, guardrails_json, replace, replace_whole
 
-ReloadSource = Literal["admin_endpoint", "sighup"]
+ReloadSource = Literal["admin_endpoint", "sighup", "bundle", "accept_version"]
 
+_LINKED: Final = "policy comes from the control plane"
 _NO_FILE: Final = "GATEWAY_POLICY_FILE is unset; expected a policy file"
 
 
@@ -40,10 +41,21 @@ class Reloader:
     async def reload(self, text: bytes, source: ReloadSource) -> None:
         """Puts the policy of `text` in force. Raises PolicyErrors (the text is refused) or AuditUnavailable; then nothing
         changed. Once its turn has come it runs to its end: a client that goes away does not leave it half done."""
+        if self._settings.link is not None:
+            raise PolicyErrors([Problem("", 0, _LINKED)])
+        await self._in_turn(lambda: self._reload(text, source), source)
+
+    async def enforce(self, whole: Policies, bundle: int, swapped: Callable[[], None]) -> None:
+        """Puts the policies of a bundle in force, whatever was before; `swapped` is called in the same step, before any call
+        finds them. Raises as `reload` does; then nothing changed."""
+        replacement = await trio.to_thread.run_sync(replace_whole, self._policies, whole)
+        await self._in_turn(lambda: self._apply(replacement, "bundle", bundle, swapped), "bundle")
+
+    async def _in_turn(self, change: Callable[[], Awaitable[Sequence[str]]], source: ReloadSource) -> None:
         async with self._one_at_a_time:
             with trio.CancelScope(shield=True):
                 try:
-                    changed = await self._reload(text, source)
+                    changed = await change()
                 except PolicyErrors as errors:
                     log.error(log.POLICY_RELOAD_FAILED, source=source, error=str(errors))
                     raise
@@ -53,9 +65,22 @@ class Reloader:
                     raise
         log.info(log.POLICY_RELOADED, source=source, databases=list(changed))
 
+    async def note(self, source: ReloadSource, bundle: int) -> None:
+        """Records, for each database, what somebody on this machine decided about bundles; no policy changes.
+
+        Raises AuditUnavailable."""
+        databases = self._gateway.databases
+        same = [
+            DatabaseChange(name, None, (), guardrails_json(database.enforced.policy.guardrails), diff(None, None))
+            for name, database in databases.items()
+        ] or [DatabaseChange(DEFAULT_DATABASE, None, (), guardrails_json(Guardrails()), diff(None, None))]
+        await self._record(Replacement(self._policies, (), tuple(same)), source, bundle)
+
     async def reload_file(self) -> bool:
         """Reads the policy file again, for SIGHUP. Whether it is in force; if not, the log says why and nothing changed."""
         path = self._settings.policy_file
+        if self._settings.link is not None:
+            return True  # what would be read again is the bundle, which is in force
         try:
             if path is None:
                 raise FileNotFoundError
@@ -73,14 +98,20 @@ class Reloader:
 
     async def _reload(self, text: bytes, source: ReloadSource) -> Sequence[str]:
         replacement = await trio.to_thread.run_sync(self._replacement, text)  # 8 MiB of YAML take seconds
-        opened = await self._open(replacement.policies.databases or ())
+        return await self._apply(replacement, source, None)
+
+    async def _apply(
+        self, replacement: Replacement, source: ReloadSource, bundle: int | None, swapped: Callable[[], None] = lambda: None
+    ) -> Sequence[str]:
+        opened = await self._open(replacement.policies.databases or (), wait=bundle is None)
         try:
-            await check_masks(self._enforced(replacement.policies, opened))
-            await self._record(replacement, source)
+            await check_masks(self._enforced(replacement.policies, opened), wait=bundle is None)
+            await self._record(replacement, source, bundle)
         except BaseException:
             self._close(opened)
             raise
         self._swap(replacement.policies, opened)
+        swapped()
         return replacement.databases_changed
 
     def _enforced(self, policies: Policies, opened: Mapping[str, Database]) -> Iterator[tuple[Database, Policy]]:
@@ -101,15 +132,17 @@ class Reloader:
         )
         return replace(self._policies, body, single_name=DEFAULT_DATABASE)
 
-    async def _open(self, databases: Sequence[Named]) -> dict[str, Database]:
+    async def _open(self, databases: Sequence[Named], *, wait: bool) -> dict[str, Database]:
         """The databases that are new or have another url, opened beside the ones that serve. Does not wait for servers that
-        do not answer."""
+        do not answer; for the others only with `wait`: a linked gateway starts from its cache and serves at once."""
         before = {named.name: named.url for named in self._policies.databases or ()}
         opened: dict[str, Database] = {}
         try:
             for named in databases:
                 if before.get(named.name) != named.url:
                     opened[named.name] = await self._databases.open(named.name, named.url, named.policy)
+            if not wait:
+                return opened
             async with trio.open_nursery() as nursery:  # a moment for their catalogs: a deny level refuses all until then
                 for database in opened.values():
                     nursery.start_soon(database.refresher.unknown)
@@ -122,14 +155,14 @@ class Reloader:
         for database in opened.values():
             self._databases.close(database)
 
-    async def _record(self, replacement: Replacement, source: ReloadSource) -> None:
+    async def _record(self, replacement: Replacement, source: ReloadSource, bundle: int | None) -> None:
         """One POLICY_RELOADED row per database, committed together. No deadline: rows handed over are written sooner or later,
         and a file that tells of a swap which then did not happen would lie."""
         now_ms = time_ns() // 1_000_000
         query_id = QueryId(new_ulid(now_ms, os.urandom))
         events = [
             Event(
-                Query(query_id=query_id, database=change.database, agent=Agent(), intent=None),
+                Query(query_id, change.database, Agent(), None, self._gateway.tenant_id),
                 now_ms,
                 PolicyReloaded(
                     source=source,
@@ -138,6 +171,7 @@ class Reloader:
                     databases_changed=replacement.databases_changed,
                     guardrails=change.guardrails,
                     diff=change.diff,
+                    bundle=bundle,
                 ),
             )
             for change in replacement.changes

@@ -14,10 +14,10 @@ import trio
 from gatewayd import log
 from gatewayd.audit.events import AGENT_NAME_CHARACTERS, AGENT_VERSION_CHARACTERS, Agent
 from gatewayd.fairness.admission import Admission, AdmissionStatistics, CallLimits, CallRefusal
+from gatewayd.mcp.known_clients import KnownClients
 from gatewayd.mcp.messages import INTERNAL_ERROR, INVALID_PARAMS, CallParams, ClientInfo, Id, ProtocolError, is_object
 
 RETRY_AFTER_S: Final = 1
-_CLIENTS_REMEMBERED: Final = 1024  # names are the clients' own words: the set must not grow with them
 
 METHODS: Final = ("initialize", "ping", "server/discover", "tools/call", "tools/list", "other")
 RequestOutcome = Literal["answered", "tool_error", "refused", "error", "cancelled"]
@@ -96,6 +96,8 @@ class Dispatch:
         instructions: str | None = None,
         *,
         limits: CallLimits | None = None,
+        refusing: Callable[[], tuple[str, str] | None] = lambda: None,
+        clients: KnownClients | None = None,
     ) -> None:
         self.server_info: Final = {"name": server_name, "version": version}
         self.server_meta: Final = msgspec.Raw(msgspec.json.encode({"io.modelcontextprotocol/serverInfo": self.server_info}))
@@ -105,7 +107,8 @@ class Dispatch:
         self._by_name: dict[str, Tool] = {}
         self._list_json = msgspec.Raw(b"[]")
         self._admission: Final = Admission(limits or CallLimits())
-        self._clients: set[tuple[str | None, str | None, str]] = set()
+        self._refusing: Final = refusing
+        self._clients: Final = clients or KnownClients()
         self._failed = 0
         self._requests: Final[dict[tuple[str, RequestOutcome], int]] = dict.fromkeys(
             product(METHODS, get_args(RequestOutcome)), 0
@@ -140,6 +143,10 @@ class Dispatch:
                 return ProtocolError(INVALID_PARAMS, f"unknown tool `{params.name[:128]}`", id_)
             if not is_object(params.arguments):
                 return ProtocolError(INVALID_PARAMS, "`arguments` must be an object", id_)
+            stopped = self._refusing()
+            if stopped is not None:
+                outcome = "refused"
+                return _stopped(*stopped)
             refusal = await self._admission.enter(caller, len(memoryview(params.arguments)))
             if refusal is not None:
                 outcome = "refused"
@@ -162,14 +169,8 @@ class Dispatch:
             self.count("tools/call", outcome)
 
     def note_client(self, agent: Agent, protocol_version: str) -> None:
-        """Logs each new (client, version, protocol) once."""
-        key = (agent.name, agent.version, protocol_version)
-        if key in self._clients:
-            return
-        if len(self._clients) >= _CLIENTS_REMEMBERED:
-            self._clients.clear()
-        self._clients.add(key)
-        log.info(log.MCP_CLIENT, client=agent.name, version=agent.version, protocol_version=protocol_version)
+        """Logs each new client once."""
+        self._clients.note(agent, protocol_version)
 
     def _refresh(self) -> None:
         tools = self._tools()
@@ -204,6 +205,12 @@ def _refused(refusal: CallRefusal) -> ToolResult:
         "shutting_down": "the gateway is stopping; nothing ran; try again when it is back",
     }
     body = {"allowed": False, "error": refusal, "reason": reasons[refusal], "retryable": True, "retry_after_s": RETRY_AFTER_S}
+    return ToolResult(msgspec.json.encode(body).decode(), is_error=True)
+
+
+def _stopped(error: str, reason: str) -> ToolResult:
+    """A paused or halted gateway. Nothing was attempted, so no audit row tells of it."""
+    body = {"allowed": False, "error": error, "reason": reason, "retryable": True}
     return ToolResult(msgspec.json.encode(body).decode(), is_error=True)
 
 

@@ -22,6 +22,8 @@ _READ: Final = frozenset(
         b"mcp-method",
         b"mcp-name",
         b"x-gateway-token-id",
+        b"x-gateway-proxy-secret",
+        b"authorization",
     }
 )
 _LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -16,6 +16,7 @@ from gatewayd.http.exchange import Disconnected, Exchange
 from gatewayd.mcp import header_rules as headers
 from gatewayd.mcp import messages
 from gatewayd.mcp.dispatch import RETRY_AFTER_S, Dispatch, DispatchStatistics
+from gatewayd.mcp.door import OPEN, Door
 from gatewayd.mcp.eras import handshake, stateless
 from gatewayd.mcp.eras.sessions import Session, Sessions, SessionStatistics
 from gatewayd.mcp.http_reply import RETRY_AFTER, HttpReply
@@ -48,9 +49,11 @@ class McpHttp:
         *,
         sessions: Sessions | None = None,
         bounds: McpBounds = MCP_BOUNDS,
+        door: Door = OPEN,
     ) -> None:
         self._dispatch: Final = dispatch
         self._callers: Final = callers
+        self._door: Final = door
         self._bounds: Final = bounds
         self._sessions: Final = sessions or Sessions(most=bounds.sessions, idle_s=bounds.session_idle_s)
         self._bodies: Final = BodyBudget(bounds.bodies_bytes)
@@ -75,6 +78,12 @@ class McpHttp:
         reply = HttpReply(exchange)
         if asked.refuse is not None:
             await asked.refuse(reply)
+            return
+        asked = self._door.enter(asked)
+        if asked == "waiting":
+            await reply.empty(503, RETRY_AFTER)
+        elif asked == "unauthorized":
+            await reply.empty(401, (b"www-authenticate", b"Bearer"))
         elif head.method == "POST":
             await self._post(exchange, asked, reply)
         elif head.method == "GET":
@@ -163,7 +172,7 @@ class McpHttp:
         now_s = trio.current_time()
         id_ = message.id if isinstance(message, Request) else None
         session_id = asked.session_id
-        session = None if session_id is None else self._sessions.find(session_id, now_s)
+        session = None if session_id is None else self._found(session_id, asked, now_s)
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(message, session, asked, reply)
         elif session is None:
@@ -183,6 +192,13 @@ class McpHttp:
             if isinstance(message, Notification):
                 handshake.notified(session, message)
             await reply.empty(202)
+
+    def _found(self, session_id: str, asked: RequestHead, now_s: float) -> Session | None:
+        """The session, where it is the caller's own: another token's is unknown."""
+        session = self._sessions.find(session_id, now_s)
+        if session is not None and self._door.binds and session.agent.token_id != asked.token_id:
+            return None
+        return session
 
     async def _initialize(self, request: Request, session: Session | None, asked: RequestHead, reply: HttpReply) -> None:
         if session is not None:  # who calls was settled by the first one (trap 22)
@@ -213,7 +229,7 @@ class McpHttp:
         if asked.session_id is None:
             await reply.refuse(400, ProtocolError(SESSION_MISSING, "no `Mcp-Session-Id`"))
             return None
-        session = self._sessions.find(asked.session_id, trio.current_time())
+        session = self._found(asked.session_id, asked, trio.current_time())
         if session is None:
             await reply.refuse(404, ProtocolError(SESSION_UNKNOWN, "unknown or ended session; send `initialize` again"))
         return session

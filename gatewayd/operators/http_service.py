@@ -1,7 +1,7 @@
 """Everything HTTP put together: /mcp, the operators' routes where a token is set, metrics, and the server that carries them."""
 
 import os
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import trio
 from quart import Blueprint
@@ -12,6 +12,7 @@ from gatewayd.corridor.reload import Reloader
 from gatewayd.http.listeners import passed_on
 from gatewayd.http.server import HttpServer
 from gatewayd.mcp.dispatch import Dispatch
+from gatewayd.mcp.door import Door
 from gatewayd.mcp.header_rules import Callers
 from gatewayd.mcp.http import McpHttp
 from gatewayd.notify.webhook import DenyWebhook
@@ -19,6 +20,10 @@ from gatewayd.operators.admin import admin_routes
 from gatewayd.operators.app import AGENTS_REQUESTS, create_app
 from gatewayd.operators.audit_pull import audit_routes
 from gatewayd.operators.guard import Guard
+from gatewayd.operators.ready import ready_routes
+
+if TYPE_CHECKING:
+    from gatewayd.link.service import Link
 
 
 @final
@@ -26,17 +31,25 @@ class HttpService:
     """Made once by the daemon. `ended` is set when the last connection is closed."""
 
     def __init__(
-        self, settings: Settings, dispatch: Dispatch, gateway: Gateway, reloader: Reloader, webhook: DenyWebhook | None
+        self,
+        settings: Settings,
+        dispatch: Dispatch,
+        gateway: Gateway,
+        reloader: Reloader,
+        webhook: DenyWebhook | None,
+        link: "Link | None" = None,
     ) -> None:
         self.ended = trio.Event()
         self.is_passed_on = False
         """Whether it serves on sockets of the service manager."""
         self._settings = settings
         self._gateway = gateway
-        self._mcp = McpHttp(dispatch, Callers(settings.allowed_hosts, settings.allowed_origins))
+        self._mcp = McpHttp(dispatch, Callers(settings.allowed_hosts, settings.allowed_origins), door=_door(settings, link))
         self._webhook = webhook
         guard = Guard(settings.indexer_token.reveal() if settings.indexer_token else None)
         routes = self._operators(reloader, guard) if guard.is_enabled else []
+        if link is not None:
+            routes.append(ready_routes(gateway, lambda: link.standing.name))
         self._server = HttpServer(create_app(self._mcp, routes), grace_s=settings.shutdown_grace_s, in_turns=AGENTS_REQUESTS)
 
     async def serve(self, *, stop: trio.Event, task_status: trio.TaskStatus[int]) -> None:
@@ -68,3 +81,10 @@ class HttpService:
             admin_routes(self._gateway, reloader, guard),
             metrics_route(metrics, self._gateway, guard),
         ]
+
+
+def _door(settings: Settings, link: "Link | None") -> Door:
+    secret = settings.proxy_secret.reveal() if settings.proxy_secret is not None else None
+    if link is None:
+        return Door(proxy_secret=secret)
+    return Door(link.agents, lambda: link.standing.name == "waiting", proxy_secret=secret, is_linked=True)

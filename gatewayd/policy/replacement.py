@@ -72,6 +72,21 @@ def replace(current: Policies, body: Policies, *, single_name: str) -> Replaceme
     return Replacement(policies, tuple(change.database for change in changes), tuple(changes))
 
 
+def replace_whole(current: Policies, whole: Policies) -> Replacement:
+    """`whole` as it is, whatever was before: a section that it leaves out has its default. Both of the shape with databases."""
+    before = {named.name: named for named in current.databases or ()}
+    databases = whole.databases or ()
+    names = {named.name for named in databases}
+    every = frozenset(SECTIONS)
+    changes = [_change(new.name, before[new.name].policy if new.name in before else None, new.policy, every) for new in databases]
+    changes += [
+        DatabaseChange(old.name, None, (), guardrails_json(old.policy.guardrails), diff(None, None))
+        for name, old in before.items()
+        if name not in names
+    ]
+    return Replacement(whole, tuple(change.database for change in changes), tuple(changes))
+
+
 def _refused(message: str) -> PolicyErrors:
     return PolicyErrors([Problem("", 0, message)])
 

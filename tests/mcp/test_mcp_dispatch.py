@@ -45,5 +45,5 @@ async def test_remembered_clients_are_bounded(capfd: pytest.CaptureFixture[str])
     dispatch = Dispatch("rig", "1", lambda: ())
     for number in range(3000):
         dispatch.note_client(Agent(f"n{number}", "1"), "2025-06-18")
-    assert len(dispatch._clients) <= 1024
+    assert len(dispatch._clients._known) <= 1024
     assert capfd.readouterr().err.count('"mcp client"') == 3000

@@ -10,7 +10,7 @@ from gatewayd.audit.service import AuditFileUnusable, open_audit
 from gatewayd.cli.audit.search import AuditFile, Filter
 from gatewayd.cli.doctor.finding import Check, fail, ok
 from gatewayd.cli.policyfile import DatabaseEntry
-from gatewayd.corridor.answer import Answered, Broken, OnHold, Refused, Unaudited
+from gatewayd.corridor.answer import Answered, Broken, NotServed, OnHold, Refused, Unaudited
 from gatewayd.corridor.databases import Databases
 from gatewayd.corridor.gateway import Gateway
 from gatewayd.corridor.pipeline import run
@@ -48,5 +48,5 @@ async def canary(entry: DatabaseEntry) -> Check:
             return fail("canary", f"{SQL} was denied: {denied.reason}", "look at the policy")
         case Broken(sqlstate, message):
             return fail("canary", f"{SQL} failed: {message} ({sqlstate})", "look at PostgreSQL's log")
-        case Unaudited(reason) | OnHold(reason):
+        case Unaudited(reason) | OnHold(reason) | NotServed(reason):
             return fail("canary", f"{SQL} did not run: {reason}", _REMEDY)

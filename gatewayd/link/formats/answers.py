@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar
 import msgspec
 
 from gatewayd.keys.ed25519 import SigningKey
-from gatewayd.link.formats.documents import Kind, Refused, opened, read, seal
+from gatewayd.link.formats.documents import NO_ENVELOPE, Kind, Refused, opened, read, seal
 from gatewayd.link.formats.trust import Trust
 
 
@@ -98,10 +98,10 @@ class Enrolment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PollAnswer(msgspec.Struct, frozen=True):
-    """The unsigned outside of the answer to a poll: envelopes, each verified for itself."""
+    """The unsigned outside of the answer to a poll: envelopes, each verified for itself. `bundle` is there when it is newer."""
 
     freshness: msgspec.Raw
-    bundle: msgspec.Raw | None = None
+    bundle: msgspec.Raw = NO_ENVELOPE
     trust: tuple[msgspec.Raw, ...] = ()
 
 

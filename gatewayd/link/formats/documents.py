@@ -26,6 +26,9 @@ REQUEST_BYTES: Final = 16 * 1024 * 1024
 DOCUMENT_BYTES: Final = 64 * 1024
 """The payload of any other document."""
 
+NO_ENVELOPE: Final = msgspec.Raw(b"null")
+"""Stands where an envelope may be left out."""
+
 T = TypeVar("T")
 
 

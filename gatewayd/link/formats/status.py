@@ -5,16 +5,19 @@ from typing import Literal
 import msgspec
 
 from gatewayd.link.formats.answers import Head
+from gatewayd.link.formats.documents import NO_ENVELOPE
 
 StateName = Literal["waiting", "enforcing", "paused", "halted"]
 
 
 class NotEnforced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why the newest bundle that was delivered is not in force."""
+    """Why the newest bundle that was delivered is not in force. `envelope` is the digest of its envelope, so that the control
+    plane does not send the same one again at once; `version` is there once it was found authentic."""
 
     check: str
     error: str
     version: int | None = None
+    envelope: str = ""
 
 
 class DatabaseStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,7 +33,7 @@ class Supports(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str
 
 
-class PollBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PollBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """`wait_s` is how long the control plane may hold the poll; `trust_version` from which on trust documents are wanted.
 
     `newest` and `acks` are envelopes as they came, for a control plane that was restored from a backup and knows less than it
@@ -49,5 +52,5 @@ class PollBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     problem: NotEnforced | None = None
     head: Head | None = None
     acked: Head | None = None
-    newest: msgspec.Raw | None = None
+    newest: msgspec.Raw = NO_ENVELOPE
     acks: tuple[msgspec.Raw, ...] = ()

@@ -6,7 +6,7 @@ Rows are spliced in as the bytes PostgreSQL made; nothing here decodes them.
 import msgspec
 
 from gatewayd.approvals.words import RESUME, iso
-from gatewayd.corridor.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited
+from gatewayd.corridor.answer import Answer, Answered, Broken, NotServed, OnHold, Refused, Unaudited
 from gatewayd.mcp.dispatch import ToolResult
 
 
@@ -22,7 +22,7 @@ def rows_result(answered: Answered, key: str, *, counted: bool) -> ToolResult:
     return ToolResult(f'{{"allowed":true,"{key}":[{rows_text}]{count}{truncated},"auditId":"{answered.audit_id}"}}')
 
 
-def other_result(answer: Refused | Broken | Unaudited | OnHold) -> ToolResult:
+def other_result(answer: Refused | Broken | Unaudited | OnHold | NotServed) -> ToolResult:
     """Everything but rows is a tool error; its text says which kind."""
     content: dict[str, object]
     match answer:
@@ -37,6 +37,8 @@ def other_result(answer: Refused | Broken | Unaudited | OnHold) -> ToolResult:
             content = {"allowed": True, "error": error, "auditId": audit_id}
         case Unaudited(reason):
             content = {"allowed": False, "error": "audit_unavailable", "reason": reason, "auditId": None}
+        case NotServed(reason):
+            content = {"allowed": False, "error": "database_not_served", "reason": reason, "retryable": True}
         case OnHold():
             content = _on_hold(answer)
     return ToolResult(msgspec.json.encode(content).decode(), is_error=True)

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import msgspec
 import trio
 
-from gatewayd.corridor.answer import Answer, Answered, Broken, OnHold, Refused, Unaudited
+from gatewayd.corridor.answer import Answer, Answered, Broken, NotServed, OnHold, Refused, Unaudited
 from gatewayd.corridor.gateway import Database, Gateway
 from gatewayd.corridor.pipeline import run
 from gatewayd.mcp.dispatch import Tool, ToolCall, ToolResult
@@ -83,6 +83,6 @@ def _one(answer: Answer) -> str:
             error = denied.reason
         case Broken(sqlstate=sqlstate, message=message):
             error = f"{message} (SQLSTATE {sqlstate})"
-        case Unaudited(reason) | OnHold(reason):
+        case Unaudited(reason) | OnHold(reason) | NotServed(reason):
             error = reason
     return msgspec.json.encode({"allowed": False, "error": error}).decode()

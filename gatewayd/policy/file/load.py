@@ -4,7 +4,7 @@
 shapes of the file, addresses, features that are not built, what approvals and masks need from the environment.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +14,7 @@ from gatewayd.policy.file.features import FEATURES
 from gatewayd.policy.file.model import Approvals, Functions, Guardrails, Limits, Mask, Named, Policies, Policy, TableAccess
 from gatewayd.policy.file.problem import Path, PolicyErrors, Problem, quoted
 from gatewayd.policy.file.sections import Reader
-from gatewayd.policy.file.shape import SECTIONS, SEVERAL, SINGLE
+from gatewayd.policy.file.shape import LINKED, SECTIONS, SEVERAL, SINGLE
 
 __all__ = ["PolicyErrors", "Problem", "load_policies"]
 
@@ -30,19 +30,27 @@ def load_policies(
     approval_gate: bool = False,
     mask_salt: bool = False,
     features: Mapping[str, str | None] = FEATURES,
+    addresses: Callable[[str, int], str] | None = None,
 ) -> Policies:
     """The whole policy file as one value; an empty text is the same as no file.
 
     `variables` are for ${NAME} in `url` and asked for those names only. `approval_gate` and `mask_salt` say whether this process
     has them; `features` gives the reason for each feature that is not built. Raises PolicyErrors with everything that is wrong.
+
+    `addresses`, for the policy of a bundle, which has no `url`, gives the address of a database by its name and the number of
+    databases, or raises ValueError.
     """
     root, problems = yaml.parse(text)
     if root is None:
+        if addresses is not None:
+            problems.append(Problem("", 0, "found an empty policy; expected the shape with databases"))
         if problems:
             raise PolicyErrors(problems)
         return Policies(single=Policy())
     multiple = isinstance(root, yaml.YamlMapping) and "databases" in root.entries
-    loader = _Loader(variables, features, approval_gate=approval_gate, mask_salt=mask_salt)
+    if addresses is not None and not multiple:
+        raise PolicyErrors([*problems, Problem("", 0, "found no databases; expected the shape with databases")])
+    loader = _Loader(variables, features, approval_gate=approval_gate, mask_salt=mask_salt, addresses=addresses)
     policies = loader.several(root) if multiple else loader.single(root)
     if problems or loader.problems:
         raise PolicyErrors([*problems, *loader.problems], multiple=multiple)
@@ -51,13 +59,22 @@ def load_policies(
 
 class _Loader(Reader):
     def __init__(
-        self, variables: dsn.Lookup, features: Mapping[str, str | None], *, approval_gate: bool, mask_salt: bool
+        self,
+        variables: dsn.Lookup,
+        features: Mapping[str, str | None],
+        *,
+        approval_gate: bool,
+        mask_salt: bool,
+        addresses: Callable[[str, int], str] | None,
     ) -> None:
         super().__init__()
         self._variables = variables
         self._features = features
         self._approval_gate = approval_gate
         self._mask_salt = mask_salt
+        self._addresses = addresses
+        self._count = 0
+        self._several = SEVERAL if addresses is None else LINKED
 
     def single(self, root: yaml.YamlNode) -> Policies:
         values: Any = self.value(root, SINGLE, ())
@@ -80,11 +97,12 @@ class _Loader(Reader):
         for key in _ONLY_SINGLE & entries.keys():  # found here they would hold for no database
             line = entries.pop(key).line
             self.report((key,), line, f"found {key} beside databases; expected it inside each entry of databases")
-        values: Any = self.value(yaml.YamlMapping(entries, root.line), SEVERAL, ())
+        values: Any = self.value(yaml.YamlMapping(entries, root.line), self._several, ())
         self._required_features(root)
         limits = values.get("limits", {})
         node = root.entries["databases"].value
         names: dict[str, int] = {}
+        self._count = len(node.items) if isinstance(node, yaml.YamlSequence) else 0
         databases = [
             self._database(item, ("databases", index), limits, names)
             for index, item in enumerate(node.items if isinstance(node, yaml.YamlSequence) else ())
@@ -99,7 +117,7 @@ class _Loader(Reader):
 
     def _database(self, node: yaml.YamlMapping, path: Path, shared: Mapping[str, int], names: dict[str, int]) -> Named:
         quiet = Reader()  # its problems are reported by the reading of the whole file
-        values: Any = quiet.value(node, SEVERAL.fields["databases"].item, path)  # type: ignore[union-attr]  # an Each
+        values: Any = quiet.value(node, self._several.fields["databases"].item, path)  # type: ignore[union-attr]  # an Each
         name = values.get("name", "")
         if name in names:
             line = node.entries["name"].line
@@ -113,7 +131,7 @@ class _Loader(Reader):
         own = values.get("limits", {})
         return Named(
             name=name,
-            url=self._url(values.get("url"), node, path),
+            url=self._url(values.get("url"), node, path) if self._addresses is None else self._address(name, node, path),
             policy=_policy(values, {**shared, **own}),
             sections=frozenset(node.entries) & frozenset(SECTIONS),
             limits=own,
@@ -131,6 +149,21 @@ class _Loader(Reader):
         problem = dsn.check(url)
         if problem:
             self.report((*path, "url"), line, problem)
+        return url
+
+    def _address(self, name: str, node: yaml.YamlMapping, path: Path) -> str:
+        """The address of a bundle's database, which only this machine knows."""
+        assert self._addresses is not None
+        if not name:
+            return ""
+        try:
+            url = self._addresses(name, self._count)
+        except ValueError as error:
+            self.report((*path, "name"), node.line, str(error))
+            return ""
+        problem = dsn.check(url)
+        if problem:
+            self.report((*path, "name"), node.line, f"its address: {problem}")
         return url
 
     def _required_features(self, root: yaml.YamlMapping) -> None:

@@ -209,9 +209,20 @@ DATABASE: Final = Object(
     "one database and the policy it is held to",
 )
 
+LINKED_DATABASE: Final = Object(
+    {key: field for key, field in DATABASE.fields.items() if key != "url"},
+    frozenset({"name"}),
+    "one database of a bundle: its address stays on the gateway's machine",
+)
+
 SINGLE: Final = Object({**_COMMON, **SECTIONS}, doc="policy of the database in DATABASE_URL")
 SEVERAL: Final = Object(
     {**_COMMON, "limits": LIMITS, "databases": Each(DATABASE, 1, "the databases, each with its own sections")},
     frozenset({"databases"}),
     "policies of several databases",
+)
+LINKED: Final = Object(
+    {**SEVERAL.fields, "databases": Each(LINKED_DATABASE, 1, "the databases, each with its own sections, without addresses")},
+    frozenset({"databases"}),
+    "policies of a bundle",
 )

@@ -92,6 +92,11 @@ class CatalogRefresher:
             while self._ended < wanted:
                 await self._one_ended.wait()
 
+    async def read_once(self) -> None:
+        """Returns when `catalog` has been read, however long that takes."""
+        while not self.catalog.is_read:
+            await self._one_ended.wait()
+
     def statistics(self) -> RefreshStatistics:
         return RefreshStatistics(
             reads=self._reads,
