@@ -16,8 +16,8 @@ import trio
 from gatewayd.config.settings import LinkSettings
 from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.link.formats.answers import Refusal, read_answer
-from gatewayd.link.formats.documents import Refused
-from gatewayd.link.formats.requests import PATHS, Request, RequestKind, Sent, sign_request
+from gatewayd.link.formats.documents import DocumentRefused
+from gatewayd.link.formats.requests import PATHS, LinkRequest, RequestKind, SentRequest, sign_request
 from gatewayd.link.formats.trust import Trust
 
 ANSWER_BYTES: Final = 16 * 1024 * 1024
@@ -43,12 +43,12 @@ class RequestRefused(Exception):
         self.refusal = refusal
 
 
-class Answered(msgspec.Struct, frozen=True):
+class ControlAnswer(msgspec.Struct, frozen=True):
     """The bytes of an answer, unverified, and what they answer to."""
 
     status: int
     data: bytes
-    sent: Sent
+    sent: SentRequest
 
 
 class LinkClock:
@@ -89,14 +89,14 @@ class ControlPlane:
             with trio.move_on_after(1, shield=True):
                 await self._client.aclose()
 
-    def numbered(self, kind: RequestKind, body: msgspec.Struct) -> Sent:
+    def numbered(self, kind: RequestKind, body: msgspec.Struct) -> SentRequest:
         """The next request of this run."""
         self._n += 1
         raw = msgspec.Raw(msgspec.json.encode(body))
-        request = Request(self.issuer, self.gateway, kind, self.run, self._n, self.clock.now_ms(), raw)
+        request = LinkRequest(self.issuer, self.gateway, kind, self.run, self._n, self.clock.now_ms(), raw)
         return sign_request(request, self._identity)
 
-    async def send(self, sent: Sent, within_s: float, trust: Trust | None) -> Answered:
+    async def send(self, sent: SentRequest, within_s: float, trust: Trust | None) -> ControlAnswer:
         """Posts a request. Raises Unreachable, or RequestRefused for a signed refusal of this very request.
 
         Any status may carry a signed answer; what it is worth, its reader finds. 429 and 5xx carry none.
@@ -105,13 +105,13 @@ class ControlPlane:
         if status != 200 and trust is not None:
             try:
                 refusal = read_answer(data, Refusal, trust, self.clock.now_ms(), gateway=self.gateway, request=sent.digest)
-            except Refused:
+            except DocumentRefused:
                 pass
             else:
                 raise RequestRefused(refusal)
         if status == 429 or status >= 500 or status < 200:
             raise Unreachable(f"answered status {status}", status=status, retry_after_s=retry_after_s)
-        return Answered(status, data, sent)
+        return ControlAnswer(status, data, sent)
 
     async def _post(self, path: str, body: bytes, within_s: float) -> tuple[int, bytes, float | None]:
         await self._ready()

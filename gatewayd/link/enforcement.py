@@ -19,7 +19,7 @@ from gatewayd.link import bundle_tests
 from gatewayd.link.formats import checks
 from gatewayd.link.formats.agent_tokens import AgentTable, problems
 from gatewayd.link.formats.bundle import Bundle, Seen, address_variable
-from gatewayd.link.formats.documents import Check, Refused, digest
+from gatewayd.link.formats.documents import BundleCheck, DocumentRefused, digest
 from gatewayd.link.formats.states import Halted, state_under
 from gatewayd.link.formats.status import NotEnforced
 from gatewayd.link.formats.trust import Trust
@@ -72,8 +72,8 @@ class Enforcement:
             return
         try:
             found = checks.authentic(cached.envelope.encode(), trust, self.seen, cached.accepted_ms)
-        except (Refused, UnicodeEncodeError) as refused:
-            self._reject(refused if isinstance(refused, Refused) else Refused("envelope", "it is damaged"), "")
+        except (DocumentRefused, UnicodeEncodeError) as refused:
+            self._reject(refused if isinstance(refused, DocumentRefused) else DocumentRefused("envelope", "it is damaged"), "")
             return
         async with self._changes:
             await self._enforce(found, cached.envelope.encode())
@@ -82,7 +82,7 @@ class Enforcement:
         """A bundle that arrived: False when it can only be tried later. What becomes of it, `standing` tells."""
         try:
             found = await trio.to_thread.run_sync(checks.authentic, data, trust, self.seen, now_ms)
-        except Refused as refused:
+        except DocumentRefused as refused:
             name = digest(data)
             again = self._standing.problem is not None and self._standing.problem.envelope == name
             self._reject(refused, name)
@@ -128,7 +128,7 @@ class Enforcement:
             self.seen = seen
         self._kept.keep(BUNDLE, bundle)
 
-    def _reject(self, refused: Refused, envelope: str) -> None:
+    def _reject(self, refused: DocumentRefused, envelope: str) -> None:
         self.rejected[refused.check] = self.rejected.get(refused.check, 0) + 1
         log.error(log.BUNDLE_REJECTED, check=refused.check, reason=refused.reason)
         self._standing.problem = NotEnforced(refused.check, refused.reason, None, envelope)
@@ -138,7 +138,7 @@ class Enforcement:
         version = found.head.version
         try:
             bundle, policies, cases = await trio.to_thread.run_sync(self._readied, found)
-        except Refused as refused:
+        except DocumentRefused as refused:
             self._halt(refused.check, refused.reason, version)
             return
         failing = await self._test(policies, cases)
@@ -164,7 +164,7 @@ class Enforcement:
             return
         self._test_later(cases, version)
 
-    def _halt(self, check: Check, reason: str, version: int, *, cause: str = "bundle") -> None:
+    def _halt(self, check: BundleCheck, reason: str, version: int, *, cause: str = "bundle") -> None:
         reason = reason[:_REASON_CHARACTERS]
         problem = NotEnforced(check, reason, version)
         self._standing.cannot_enforce(reason, "tests" if cause == "tests" else "bundle", problem)
@@ -172,7 +172,7 @@ class Enforcement:
     # -- what is made of a bundle, in a thread
 
     def _readied(self, found: checks.Authentic) -> tuple[Bundle, Policies, Tests]:
-        """The bundle, its policies with this machine's addresses, its tests. Raises Refused."""
+        """The bundle, its policies with this machine's addresses, its tests. Raises DocumentRefused."""
         bundle = checks.enforceable(found)
         settings = self._settings
         try:
@@ -185,9 +185,9 @@ class Enforcement:
             )
             cases = load_cases(bundle.tests.encode()) if bundle.tests is not None else ()
         except PolicyErrors as errors:
-            raise Refused("enforceable", str(errors)) from None
+            raise DocumentRefused("enforceable", str(errors)) from None
         for problem in problems(bundle.agents) if bundle.agents is not None else ():
-            raise Refused("enforceable", problem)
+            raise DocumentRefused("enforceable", problem)
         names = [named.name for named in policies.databases or ()]
         return bundle, policies, {name: bundle_tests.of(cases, name, len(names)) for name in names}
 

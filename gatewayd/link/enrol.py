@@ -9,7 +9,7 @@ from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.link.client import ControlPlane, Unreachable
 from gatewayd.link.formats.answers import EnrolAnswer, read_enrolment
 from gatewayd.link.formats.bundle import Seen
-from gatewayd.link.formats.documents import Refused, public_text
+from gatewayd.link.formats.documents import DocumentRefused, public_text
 from gatewayd.link.formats.enrolment import EnrolmentToken
 from gatewayd.link.formats.requests import EnrolBody
 from gatewayd.link.formats.trust import first_trust
@@ -50,7 +50,7 @@ async def enrol(
     try:
         trust = first_trust(trust_data, token.fingerprint)
         found = read_enrolment(bytes(answer.enrolment), trust, control.clock.now_ms(), request=sent.digest, nonce=nonce)
-    except Refused as refused:
+    except DocumentRefused as refused:
         text = f"the answer is not that of the control plane which made the token ({refused}); nothing of it was believed"
         raise EnrolmentFailed(text, is_final=True) from None
     root = trust.root_from_now_on

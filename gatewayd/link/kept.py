@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from gatewayd.link.formats.bundle import Seen
-from gatewayd.link.formats.documents import Refused, read
+from gatewayd.link.formats.documents import DocumentRefused, read
 
 LINK: Final = "link.json"
 TRUST: Final = "trust.json"
@@ -141,7 +141,7 @@ class Kept:
             return None if data is None else read(data, shape)
         except OSError as failure:
             raise KeptUnreadable(f"{name} cannot be read ({(failure.strerror or 'input/output error').lower()})") from None
-        except Refused:
+        except DocumentRefused:
             raise KeptUnreadable(f"{name} is damaged") from None
 
     def _may(self, name: str, shape: type[T]) -> T | None:

@@ -14,11 +14,11 @@ import trio
 from gatewayd import __version__, log
 from gatewayd.audit.service import AuditUnavailable
 from gatewayd.corridor.gateway import Gateway
-from gatewayd.link.client import Answered, ControlPlane, RequestRefused, Unreachable
+from gatewayd.link.client import ControlAnswer, ControlPlane, RequestRefused, Unreachable
 from gatewayd.link.enforcement import Enforcement
-from gatewayd.link.formats.answers import CUTTING, Freshness, Head, PollAnswer, read_answer
+from gatewayd.link.formats.answers import CUTTING, Freshness, PollAnswer, TreeHead, read_answer
 from gatewayd.link.formats.bundle import FORMAT, SUPPORTED
-from gatewayd.link.formats.documents import NO_ENVELOPE, Refused
+from gatewayd.link.formats.documents import NO_ENVELOPE, DocumentRefused
 from gatewayd.link.formats.status import DatabaseStatus, PollBody, Supports
 from gatewayd.link.formats.trust import Trust, walked
 from gatewayd.link.kept import ACCEPT_VERSION, FRESHNESS, TRUST, Kept, KeptFreshness, KeptTrust
@@ -38,8 +38,8 @@ LOOK_S: Final = 1.0
 class AuditHeads(msgspec.Struct, frozen=True):
     """What the poll says of the audit: the file's own head, what was acknowledged, and the newest acks as they came."""
 
-    head: Head | None = None
-    acked: Head | None = None
+    head: TreeHead | None = None
+    acked: TreeHead | None = None
     acks: tuple[bytes, ...] = ()
 
 
@@ -58,7 +58,7 @@ class Poll:
         dice: random.Random | None = None,
     ) -> None:
         self.trust = trust
-        self.held: Head | None = None
+        self.held: TreeHead | None = None
         self.answered = trio.Event()
         """Set by the first good answer."""
         self._control = control
@@ -141,7 +141,7 @@ class Poll:
                 gateway=control.gateway,
                 request=sent.digest,
             )
-        except Refused as refused:
+        except DocumentRefused as refused:
             raise Unreachable(f"its answer does not verify ({refused.check})") from None
         if (freshness.run, freshness.n) != (sent.request.run, sent.request.n):
             raise Unreachable("its answer does not verify (request)")
@@ -158,7 +158,7 @@ class Poll:
             return
         try:
             trust, envelope = walked([bytes(each) for each in answer.trust], self.trust)
-        except Refused as refused:
+        except DocumentRefused as refused:
             log.error(log.TRUST_REJECTED, check=refused.check, reason=refused.reason)
             return
         if envelope is not None:
@@ -268,7 +268,7 @@ class Poll:
         return min(MOST_S, self._jittered(backoff))
 
 
-def _outside(answered: Answered) -> PollAnswer:
+def _outside(answered: ControlAnswer) -> PollAnswer:
     try:
         if answered.status != 200:
             raise Unreachable(f"answered status {answered.status}", status=answered.status)

@@ -18,7 +18,7 @@ from gatewayd.link.enrol import EnrolmentFailed, enrol
 from gatewayd.link.formats import trust as trusts
 from gatewayd.link.formats.agent_tokens import AgentTable
 from gatewayd.link.formats.bundle import Seen
-from gatewayd.link.formats.documents import Refused
+from gatewayd.link.formats.documents import DocumentRefused
 from gatewayd.link.formats.enrolment import read_token
 from gatewayd.link.formats.trust import Trust
 from gatewayd.link.kept import CLIENTS, Enrolled, Kept, KeptUnreadable
@@ -93,7 +93,7 @@ class Link:
             raise KeptUnreadable("ratchet.json belongs to another project")
         try:
             trust = trusts.again(kept.envelope.encode(), kept.root)
-        except (Refused, UnicodeEncodeError):
+        except (DocumentRefused, UnicodeEncodeError):
             raise KeptUnreadable("trust.json does not verify") from None
         self._is_broken = False
         self._take(enrolled, trust, seen)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Literal, assert_never
 
 from gatewayd import log
-from gatewayd.link.formats.states import Enforcing, Halted, Paused, State, Waiting, name_of, tool_error
+from gatewayd.link.formats.states import Enforcing, Halted, LinkState, Paused, Waiting, name_of, tool_error
 from gatewayd.link.formats.status import NotEnforced, StateName
 
 OnStale = Literal["keep", "halt"]
@@ -19,16 +19,16 @@ class Standing:
     """`state` is the effective one. `on_change` is called after each change of it."""
 
     def __init__(self) -> None:
-        self.state: State = Waiting()
-        self.base: State = Waiting()
+        self.state: LinkState = Waiting()
+        self.base: LinkState = Waiting()
         self.is_cut = False
         self.is_stale = False
         self.problem: NotEnforced | None = None
         """Why the newest bundle that was delivered is not in force."""
         self.halted_calls = 0
-        self.on_change: list[Callable[[State], None]] = []
+        self.on_change: list[Callable[[LinkState], None]] = []
         self._on_stale: OnStale = "keep"
-        self._told: State | None = None
+        self._told: LinkState | None = None
         self._unreachable: str | None = None
         self._status_refused = False
 
@@ -61,7 +61,7 @@ class Standing:
         """The start is over: a gateway that still waits says so."""
         self._settle()
 
-    def took(self, state: State, on_stale: OnStale) -> None:
+    def took(self, state: LinkState, on_stale: OnStale) -> None:
         """A bundle is in force."""
         self._on_stale = on_stale
         self.problem = None
@@ -141,7 +141,7 @@ class Standing:
         for changed in self.on_change:
             changed(self.state)
 
-    def _effective(self) -> State:
+    def _effective(self) -> LinkState:
         if isinstance(self.base, Waiting | Halted) or self._on_stale == "keep":
             return self.base
         if self.is_cut:

@@ -5,12 +5,12 @@ from typing import Any, Final
 import msgspec
 
 from gatewayd.keys.ed25519 import SigningKey
-from gatewayd.link.formats.answers import Ack, Conflict, Enrolment, Freshness, Head, Refusal, sign_answer
+from gatewayd.link.formats.answers import Ack, Conflict, Enrolment, Freshness, Refusal, TreeHead, sign_answer
 from gatewayd.link.formats.bundle import Bundle, Seen, sign_bundle
-from gatewayd.link.formats.documents import Kind, public_text
-from gatewayd.link.formats.requests import Request, sign_request
+from gatewayd.link.formats.documents import DocumentKind, public_text
+from gatewayd.link.formats.requests import LinkRequest, sign_request
 from gatewayd.link.formats.trust import USES, Trust, WorkingKey, sign_trust
-from gatewayd.link.formats.verdicts import TaintAnswer, Verdict, sign_taint, sign_verdict
+from gatewayd.link.formats.verdicts import ApprovalVerdict, TaintAnswer, sign_taint, sign_verdict
 
 NOW_MS: Final = 1_800_000_000_000
 YEAR_MS: Final = 365 * 24 * 3600 * 1000
@@ -42,17 +42,17 @@ def seen(**changes: Any) -> Seen:
     return msgspec.structs.replace(Seen(ISSUER, PROJECT), **changes)
 
 
-def every_document() -> dict[Kind, bytes]:
+def every_document() -> dict[DocumentKind, bytes]:
     """One good envelope of each kind."""
     keys = [WORKING]
-    head = Head("01JINSTANCE000000000000000", 3, "cd" * 32)
-    request = Request(ISSUER, GATEWAY, "poll", "01JRUN00000000000000000000", 1, NOW_MS, msgspec.Raw(b'{"a":1}'))
+    head = TreeHead("01JINSTANCE000000000000000", 3, "cd" * 32)
+    request = LinkRequest(ISSUER, GATEWAY, "poll", "01JRUN00000000000000000000", 1, NOW_MS, msgspec.Raw(b'{"a":1}'))
     return {
         "bundle": sign_bundle(bundle(), keys),
         "freshness": sign_answer(Freshness(GATEWAY, PROJECT, 7, "ef" * 32, NOW_MS, REQUEST, "run", 1, head), keys),
         "ack": sign_answer(Ack(GATEWAY, head.instance, 1, 3, REQUEST, 3, head.root, NOW_MS), keys),
         "conflict": sign_answer(Conflict(GATEWAY, head.instance, REQUEST, 2, "01" * 32, (), head, 1, NOW_MS), keys),
-        "verdict": sign_verdict(Verdict(GATEWAY, REQUEST, "q", "aa", "approved", NOW_MS), keys),
+        "verdict": sign_verdict(ApprovalVerdict(GATEWAY, REQUEST, "q", "aa", "approved", NOW_MS), keys),
         "taint": sign_taint(TaintAnswer(GATEWAY, REQUEST, "q", "g", False, NOW_MS), keys),
         "trust": sign_trust(trust(version=2), ROOT),
         "refusal": sign_answer(Refusal(GATEWAY, REQUEST, "cut", NOW_MS), keys),

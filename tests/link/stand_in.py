@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from gatewayd.keys.ed25519 import PublicKey, SigningKey
 from gatewayd.link.formats import requests as asked
-from gatewayd.link.formats.answers import Enrolment, Freshness, Head, Refusal, RefusalReason, sign_answer
+from gatewayd.link.formats.answers import Enrolment, Freshness, Refusal, RefusalReason, TreeHead, sign_answer
 from gatewayd.link.formats.bundle import Bundle, bundle_sha256, sign_bundle
-from gatewayd.link.formats.documents import Refused, digest, public_key, public_text
+from gatewayd.link.formats.documents import DocumentRefused, digest, public_key, public_text
 from gatewayd.link.formats.enrolment import EnrolmentToken, token_text
-from gatewayd.link.formats.requests import EnrolBody, Read, read_body
+from gatewayd.link.formats.requests import EnrolBody, ReadRequest, read_body
 from gatewayd.link.formats.status import PollBody
 from gatewayd.link.formats.trust import USES, Trust, WorkingKey, fingerprint_of, sign_trust
 
@@ -35,7 +35,7 @@ class Gateway:
         self.id = id_
         self.key = key
         self.project = project
-        self.before: asked.Before | None = None
+        self.before: asked.PollsBefore | None = None
         self.cut: RefusalReason | None = None
         self.statuses: list[PollBody] = []
         self.urls: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class StandIn:
         self.refuse_status: str | None = None
         self.seen_bodies: list[bytes] = []
         self.holds = True
-        self.handlers: dict[str, Callable[[Gateway, Read], Answer]] = {}
+        self.handlers: dict[str, Callable[[Gateway, ReadRequest], Answer]] = {}
         self.new_trust()
 
     # -- what a person does there
@@ -125,7 +125,7 @@ class StandIn:
             if gateway is None:
                 return 404, b"{}"
             found = asked.read_request(data, gateway.key)
-        except Refused:
+        except DocumentRefused:
             return 400, b'{"error":"bad request"}'
         if gateway.cut is not None:
             return self.refusal(gateway, found, gateway.cut)
@@ -137,13 +137,13 @@ class StandIn:
         handler = self.handlers.get(kind)
         return handler(gateway, found) if handler is not None else (404, b"{}")
 
-    def refusal(self, gateway: Gateway, found: Read, reason: RefusalReason, message: str = "") -> Answer:
+    def refusal(self, gateway: Gateway, found: ReadRequest, reason: RefusalReason, message: str = "") -> Answer:
         return 403, sign_answer(Refusal(gateway.id, found.digest, reason, self.now_ms(), message), [self.working])
 
     def _enrol(self, data: bytes) -> Answer:
         from gatewayd.keys.envelope import parse
 
-        body = read_body(read_body(parse(data).payload, asked.Request).body, EnrolBody)
+        body = read_body(read_body(parse(data).payload, asked.LinkRequest).body, EnrolBody)
         key = public_key(body.public_key)
         found = asked.read_request(data, key)
         with self.changed:
@@ -157,7 +157,7 @@ class StandIn:
         answer = Enrolment(gateway.id, self.project, ISSUER, self.tenant, found.digest, body.nonce, self.now_ms())
         return 200, b'{"enrolment":%b,"trust":%b}' % (sign_answer(answer, [self.working]), self.trusts[-1])
 
-    def _poll(self, gateway: Gateway, found: Read) -> Answer:
+    def _poll(self, gateway: Gateway, found: ReadRequest) -> Answer:
         with self.changed:
             order = asked.order_of(found, gateway.before, self.now_ms())
             if order == "duplicated":
@@ -209,7 +209,7 @@ class StandIn:
         problem = body.problem
         return problem is None or (problem.version != newest.version and problem.envelope != digest(envelope))
 
-    def head_of(self, gateway: Gateway, body: PollBody) -> Head | None:
+    def head_of(self, gateway: Gateway, body: PollBody) -> TreeHead | None:
         return None
 
 

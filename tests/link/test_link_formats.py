@@ -8,12 +8,12 @@ import pytest
 
 from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.link.formats import answers, bundle, checks, enrolment, requests, states, trust, verdicts
-from gatewayd.link.formats.documents import Kind, Refused, digest, opened, payload_type, public_text, read, seal
+from gatewayd.link.formats.documents import DocumentKind, DocumentRefused, digest, opened, payload_type, public_text, read, seal
 from tests.keys.test_keys_envelope import mutated
 from tests.link import link_documents as made
 from tests.link.link_documents import NOW_MS, OTHER, REQUEST, ROOT, WORKING
 
-KINDS: Final = get_args(Kind)
+KINDS: Final = get_args(DocumentKind)
 SIGNERS: Final = {"trust": ROOT, "request": made.IDENTITY}
 
 
@@ -22,7 +22,7 @@ def check_of(data: bytes, *, seen: bundle.Seen | None = None, held: trust.Trust 
     try:
         found = checks.authentic(data, held or made.trust(), seen or made.seen(), now_ms)
         checks.enforceable(found)
-    except Refused as refused:
+    except DocumentRefused as refused:
         return refused.check
     return "passed"
 
@@ -32,24 +32,24 @@ def test_there_is_one_good_document_of_each_kind() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_document_stands_for_another_kind(kind: Kind) -> None:
+def test_no_document_stands_for_another_kind(kind: DocumentKind) -> None:
     signer = SIGNERS.get(kind, WORKING).public
     for other, data in made.every_document().items():
         if other == kind:
             opened(kind, data, [signer])
             continue
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(DocumentRefused) as caught:
             opened(kind, data, [signer])
         assert caught.value.check in ("envelope", "type")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_bit_of_every_document_counts(kind: Kind) -> None:
+def test_every_bit_of_every_document_counts(kind: DocumentKind) -> None:
     good, signer = made.every_document()[kind], SIGNERS.get(kind, WORKING).public
     for place in range(0, len(good) * 8, 3 if kind == "bundle" else 1):
         changed = bytearray(good)
         changed[place // 8] ^= 1 << place % 8
-        with pytest.raises(Refused):
+        with pytest.raises(DocumentRefused):
             opened(kind, bytes(changed), [signer])
 
 
@@ -59,7 +59,7 @@ def test_no_mutation_of_a_document_is_taken(times: int) -> None:
     documents = list(made.every_document().items())
     for turn in range(times):
         kind, good = documents[turn % len(documents)]
-        with pytest.raises(Refused):
+        with pytest.raises(DocumentRefused):
             opened(kind, mutated(good, dice), [SIGNERS.get(kind, WORKING).public])
 
 
@@ -71,7 +71,7 @@ def test_a_payload_has_one_reading_or_none(payload: bytes) -> None:
     class Shape(msgspec.Struct, forbid_unknown_fields=True):
         version: int
 
-    with pytest.raises(Refused):
+    with pytest.raises(DocumentRefused):
         read(payload, Shape)
 
 
@@ -122,7 +122,7 @@ def test_a_bundle_of_a_later_format_is_authentic_and_not_enforceable() -> None:
 
     found = checks.authentic(seal("bundle", Later(), [WORKING]), made.trust(), made.seen(version=8), NOW_MS)
     assert found.seen.version == 9
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(DocumentRefused) as caught:
         checks.enforceable(found)
     assert caught.value.check == "features"
 
@@ -161,7 +161,7 @@ def test_trust_is_taken_from_the_pinned_root_and_only_forwards() -> None:
         ("issuer", trust.sign_trust(made.trust(version=2, issuer="x"), ROOT)),
         ("issuer", trust.sign_trust(made.trust(version=2, root=public_text(OTHER.public)), ROOT)),
     ):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(DocumentRefused) as caught:
             trust.next_trust(data, held)
         assert caught.value.check == check
 
@@ -177,34 +177,34 @@ def test_two_changes_of_root_are_walked_through() -> None:
     assert trust.walked([v2, v2, v3], made.trust())[0].root_from_now_on == texts[2]
     assert trust.again(v3, texts[2]).version == 3
     for broken in ([v3, v4], [v4]):  # a step left out
-        with pytest.raises(Refused):
+        with pytest.raises(DocumentRefused):
             trust.walked(broken, made.trust())
-    with pytest.raises(Refused):
+    with pytest.raises(DocumentRefused):
         trust.again(v3, texts[0])
 
 
 def test_a_change_of_root_needs_both_signatures() -> None:
     document = made.trust(version=2, next_root=public_text(OTHER.public))
-    with pytest.raises(Refused):
+    with pytest.raises(DocumentRefused):
         trust.next_trust(trust.sign_trust(document, ROOT), made.trust())
-    with pytest.raises(Refused):
+    with pytest.raises(DocumentRefused):
         trust.next_trust(trust.sign_trust(document, OTHER), made.trust())
     assert trust.next_trust(trust.sign_trust(document, ROOT, OTHER), made.trust()).version == 2
 
 
 def test_a_weak_key_in_a_trust_document_refuses_it() -> None:
     weak = (trust.WorkingKey("AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", trust.USES, NOW_MS),)
-    with pytest.raises(Refused):
+    with pytest.raises(DocumentRefused):
         trust.next_trust(trust.sign_trust(made.trust(version=2, keys=weak), ROOT), made.trust())
 
 
 def test_the_token_says_which_root_is_believed() -> None:
     document = trust.sign_trust(made.trust(), ROOT)
     assert trust.first_trust(document, trust.fingerprint_of(ROOT.public)) == made.trust()
-    with pytest.raises(Refused):
+    with pytest.raises(DocumentRefused):
         trust.first_trust(document, trust.fingerprint_of(OTHER.public))
     faked = trust.sign_trust(made.trust(root=public_text(ROOT.public)), OTHER)
-    with pytest.raises(Refused):
+    with pytest.raises(DocumentRefused):
         trust.first_trust(faked, trust.fingerprint_of(ROOT.public))
 
 
@@ -225,7 +225,7 @@ def test_an_answer_is_for_one_request_of_one_gateway() -> None:
     found = answers.read_answer(data, answers.Refusal, made.trust(), NOW_MS, gateway=made.GATEWAY, request=REQUEST)
     assert found.reason == "cut"
     for gateway, request in (("other", REQUEST), (made.GATEWAY, "00" * 32)):
-        with pytest.raises(Refused):
+        with pytest.raises(DocumentRefused):
             answers.read_answer(data, answers.Refusal, made.trust(), NOW_MS, gateway=gateway, request=request)
 
 
@@ -234,7 +234,7 @@ def test_a_verdict_is_for_one_grant() -> None:
     asked = {"gateway": made.GATEWAY, "request": REQUEST, "query_id": "q", "grant": "aa"}
     assert verdicts.read_verdict(data, made.trust(), NOW_MS, **asked).status == "approved"
     for name in asked:
-        with pytest.raises(Refused):
+        with pytest.raises(DocumentRefused):
             verdicts.read_verdict(data, made.trust(), NOW_MS, **{**asked, name: "other"})
 
 
@@ -243,7 +243,7 @@ def test_a_taint_answer_is_for_one_grant() -> None:
     asked = {"gateway": made.GATEWAY, "request": REQUEST, "query_id": "q", "grant": "g"}
     assert not verdicts.read_taint(data, made.trust(), NOW_MS, **asked).tainted
     for name in asked:
-        with pytest.raises(Refused):
+        with pytest.raises(DocumentRefused):
             verdicts.read_taint(data, made.trust(), NOW_MS, **{**asked, name: "other"})
 
 
@@ -257,13 +257,13 @@ def test_grant_keys_do_not_run_into_each_other() -> None:
 # ---- requests
 
 
-def poll(run: str, n: int, ts: int = NOW_MS, body: bytes = b"{}") -> requests.Read:
-    request = requests.Request(made.ISSUER, made.GATEWAY, "poll", run, n, ts, msgspec.Raw(body))
+def poll(run: str, n: int, ts: int = NOW_MS, body: bytes = b"{}") -> requests.ReadRequest:
+    request = requests.LinkRequest(made.ISSUER, made.GATEWAY, "poll", run, n, ts, msgspec.Raw(body))
     return requests.read_request(requests.sign_request(request, made.IDENTITY).data, made.IDENTITY.public)
 
 
-def orders(*polls: requests.Read, now_ms: int = NOW_MS) -> list[str]:
-    before: requests.Before | None = None
+def orders(*polls: requests.ReadRequest, now_ms: int = NOW_MS) -> list[str]:
+    before: requests.PollsBefore | None = None
     found: list[str] = []
     for each in polls:
         order = requests.order_of(each, before, now_ms)
@@ -275,13 +275,13 @@ def orders(*polls: requests.Read, now_ms: int = NOW_MS) -> list[str]:
 
 def test_a_request_is_what_the_identity_signed() -> None:
     sent = requests.sign_request(
-        requests.Request(made.ISSUER, made.GATEWAY, "poll", "r", 1, NOW_MS, msgspec.Raw(b'{"x":1}')), made.IDENTITY
+        requests.LinkRequest(made.ISSUER, made.GATEWAY, "poll", "r", 1, NOW_MS, msgspec.Raw(b'{"x":1}')), made.IDENTITY
     )
     found = requests.read_request(sent.data, made.IDENTITY.public)
     assert found.digest == sent.digest == digest(sent.data)
     assert bytes(found.request.body) == b'{"x":1}'
     assert requests.claimed(sent.data).gateway == made.GATEWAY
-    with pytest.raises(Refused):
+    with pytest.raises(DocumentRefused):
         requests.read_request(sent.data, OTHER.public)
 
 

@@ -10,11 +10,11 @@ from typing import Final, Literal, TypeVar
 import msgspec
 
 from gatewayd.keys.ed25519 import SigningKey
-from gatewayd.link.formats.documents import NO_ENVELOPE, Kind, Refused, opened, read, seal
+from gatewayd.link.formats.documents import NO_ENVELOPE, DocumentKind, DocumentRefused, opened, read, seal
 from gatewayd.link.formats.trust import Trust
 
 
-class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TreeHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The audit tree as one side holds it: `size` leaves of the instance, `root` in hex."""
 
     instance: str
@@ -37,7 +37,7 @@ class Freshness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request: str
     run: str
     n: int
-    head: Head | None = None
+    head: TreeHead | None = None
     public_urls: tuple[str, ...] = ()
 
 
@@ -82,7 +82,7 @@ class Conflict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seq: int
     leaf: str
     proof: tuple[str, ...]
-    head: Head
+    head: TreeHead
     first_seq: int
     ts: int
 
@@ -110,28 +110,28 @@ class EnrolAnswer(msgspec.Struct, frozen=True):
     trust: msgspec.Raw
 
 
-Answer = TypeVar("Answer", Freshness, Refusal, Ack, Conflict)
-_KINDS: Final[dict[type, Kind]] = {Freshness: "freshness", Refusal: "refusal", Ack: "ack", Conflict: "conflict"}
+SignedAnswer = TypeVar("SignedAnswer", Freshness, Refusal, Ack, Conflict)
+_KINDS: Final[dict[type, DocumentKind]] = {Freshness: "freshness", Refusal: "refusal", Ack: "ack", Conflict: "conflict"}
 
 
 def sign_answer(answer: Freshness | Refusal | Ack | Conflict | Enrolment, keys: Sequence[SigningKey]) -> bytes:
     return seal("enrolment" if isinstance(answer, Enrolment) else _KINDS[type(answer)], answer, keys)
 
 
-def read_answer(data: bytes, shape: type[Answer], trust: Trust, now_ms: int, *, gateway: str, request: str) -> Answer:
-    """The answer of this kind to this very request of this gateway. Raises Refused."""
+def read_answer(data: bytes, shape: type[SignedAnswer], trust: Trust, now_ms: int, *, gateway: str, request: str) -> SignedAnswer:
+    """The answer of this kind to this very request of this gateway. Raises DocumentRefused."""
     kind = _KINDS[shape]
     answer = read(opened(kind, data, trust.keys_for(kind, now_ms)), shape)
     if answer.gateway != gateway or answer.request != request:
-        raise Refused("project", "it answers another request")
+        raise DocumentRefused("project", "it answers another request")
     return answer
 
 
 def read_enrolment(data: bytes, trust: Trust, now_ms: int, *, request: str, nonce: str) -> Enrolment:
-    """Raises Refused."""
+    """Raises DocumentRefused."""
     found = read(opened("enrolment", data, trust.keys_for("enrolment", now_ms)), Enrolment)
     if found.request != request or found.nonce != nonce:
-        raise Refused("project", "it answers another request")
+        raise DocumentRefused("project", "it answers another request")
     if found.issuer != trust.issuer:
-        raise Refused("issuer", "it is another issuer's")
+        raise DocumentRefused("issuer", "it is another issuer's")
     return found

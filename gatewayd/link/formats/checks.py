@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from gatewayd.link.formats.bundle import FORMAT, SUPPORTED, Bundle, BundleHead, Seen
-from gatewayd.link.formats.documents import Check, Refused, digest, opened, read
+from gatewayd.link.formats.documents import BundleCheck, DocumentRefused, digest, opened, read
 from gatewayd.link.formats.trust import Trust
 
 
@@ -44,28 +44,28 @@ def _envelope(asked: _Asked) -> None:
 
 def _issuer(asked: _Asked) -> None:
     if not asked.head.issuer == asked.trust.issuer == asked.seen.issuer:
-        raise Refused("issuer", "it is another issuer's")
+        raise DocumentRefused("issuer", "it is another issuer's")
 
 
 def _project(asked: _Asked) -> None:
     if asked.head.project != asked.seen.project:
-        raise Refused("project", "it is another project's")
+        raise DocumentRefused("project", "it is another project's")
 
 
 def _version(asked: _Asked) -> None:
     found, seen = asked.head.version, asked.seen
     if found < 1 or found < seen.version:
-        raise Refused("version", f"found version {found}; the highest ever seen is {seen.version}")
+        raise DocumentRefused("version", f"found version {found}; the highest ever seen is {seen.version}")
     if found == seen.version and digest(asked.payload) != seen.sha256:
-        raise Refused("version", f"found version {found} with other bytes than before")
+        raise DocumentRefused("version", f"found version {found} with other bytes than before")
 
 
 def _features(asked: _Asked) -> None:
     if asked.head.format != FORMAT:
-        raise Refused("features", f"found bundle format {asked.head.format}; this version enforces format {FORMAT}")
+        raise DocumentRefused("features", f"found bundle format {asked.head.format}; this version enforces format {FORMAT}")
     missing = sorted(set(asked.head.requires_features) - set(asked.supported))
     if missing:
-        raise Refused("features", f"this version does not enforce {', '.join(name[:64] for name in missing[:8])}")
+        raise DocumentRefused("features", f"this version does not enforce {', '.join(name[:64] for name in missing[:8])}")
 
 
 def _enforceable(asked: _Asked) -> None:
@@ -73,21 +73,21 @@ def _enforceable(asked: _Asked) -> None:
     asked.bundle = read(asked.payload, Bundle, check="enforceable")
 
 
-AUTHENTIC: Final[tuple[tuple[Check, Callable[[_Asked], None]], ...]] = (
+AUTHENTIC: Final[tuple[tuple[BundleCheck, Callable[[_Asked], None]], ...]] = (
     ("envelope", _envelope),
     ("type", lambda asked: None),
     ("issuer", _issuer),
     ("project", _project),
     ("version", _version),
 )
-ENFORCEABLE: Final[tuple[tuple[Check, Callable[[_Asked], None]], ...]] = (
+ENFORCEABLE: Final[tuple[tuple[BundleCheck, Callable[[_Asked], None]], ...]] = (
     ("features", _features),
     ("enforceable", _enforceable),
 )
 
 
 def authentic(data: bytes, trust: Trust, seen: Seen, now_ms: int) -> Authentic:
-    """The bundle of an envelope that passes the first five checks. Raises Refused with the first that failed."""
+    """The bundle of an envelope that passes the first five checks. Raises DocumentRefused with the first that failed."""
     asked = _Asked(data, trust, seen, now_ms, ())
     for _, check in AUTHENTIC:
         check(asked)
@@ -96,7 +96,7 @@ def authentic(data: bytes, trust: Trust, seen: Seen, now_ms: int) -> Authentic:
 
 
 def enforceable(found: Authentic, supported: Collection[str] = SUPPORTED) -> Bundle:
-    """The whole bundle, once this version knows all that it asks for. Raises Refused: the gateway halts."""
+    """The whole bundle, once this version knows all that it asks for. Raises DocumentRefused: the gateway halts."""
     asked = _Asked(b"", Trust(0, "", "", (), 0), found.seen, 0, supported)
     asked.payload, asked.head = found.payload, found.head
     for _, check in ENFORCEABLE:

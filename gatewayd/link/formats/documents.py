@@ -15,10 +15,10 @@ from gatewayd.keys import envelope
 from gatewayd.keys.ed25519 import KeyRefused, PublicKey, SigningKey, strict_base64
 from gatewayd.keys.envelope import EnvelopeRefused
 
-Kind = Literal[
+DocumentKind = Literal[
     "bundle", "freshness", "ack", "conflict", "verdict", "taint", "trust", "refusal", "request", "enrolment"
 ]  # fmt: skip
-Check = Literal["envelope", "type", "issuer", "project", "version", "features", "enforceable"]
+BundleCheck = Literal["envelope", "type", "issuer", "project", "version", "features", "enforceable"]
 """In the order in which they are made. Past `version` a document is authentic."""
 
 BUNDLE_BYTES: Final = 4 * 1024 * 1024
@@ -32,10 +32,10 @@ NO_ENVELOPE: Final = msgspec.Raw(b"null")
 T = TypeVar("T")
 
 
-class Refused(Exception):
+class DocumentRefused(Exception):
     """A document that is not taken. `check` is the first that failed; `reason` quotes nothing of the document."""
 
-    def __init__(self, check: Check, reason: str) -> None:
+    def __init__(self, check: BundleCheck, reason: str) -> None:
         super().__init__(f"{check}: {reason}")
         self.check = check
         self.reason = reason
@@ -47,14 +47,14 @@ def public_text(key: PublicKey) -> str:
 
 
 def public_key(text: str) -> PublicKey:
-    """Raises Refused for what is no key, and for a weak one."""
+    """Raises DocumentRefused for what is no key, and for a weak one."""
     try:
         return PublicKey(strict_base64(text))
     except (KeyRefused, ValueError):
-        raise Refused("envelope", "it names a key that is none, or a weak one") from None
+        raise DocumentRefused("envelope", "it names a key that is none, or a weak one") from None
 
 
-def payload_type(kind: Kind) -> str:
+def payload_type(kind: DocumentKind) -> str:
     return f"application/vnd.gatewayd.{kind}+json"
 
 
@@ -67,29 +67,29 @@ def encode(document: msgspec.Struct) -> bytes:
     return msgspec.json.encode(document)
 
 
-def seal(kind: Kind, document: msgspec.Struct, keys: Sequence[SigningKey]) -> bytes:
+def seal(kind: DocumentKind, document: msgspec.Struct, keys: Sequence[SigningKey]) -> bytes:
     """The signed envelope of a document."""
     return envelope.sign(payload_type(kind), encode(document), keys)
 
 
-def opened(kind: Kind, data: bytes, keys: Iterable[PublicKey], *, each: bool = False) -> bytes:
-    """The payload, once the envelope is verified. Raises Refused with `envelope` or `type`."""
+def opened(kind: DocumentKind, data: bytes, keys: Iterable[PublicKey], *, each: bool = False) -> bytes:
+    """The payload, once the envelope is verified. Raises DocumentRefused with `envelope` or `type`."""
     limit = {"bundle": BUNDLE_BYTES, "request": REQUEST_BYTES}.get(kind, DOCUMENT_BYTES)
     if len(data) > limit * 4 // 3 + 4096:
-        raise Refused("envelope", f"it is larger than {limit} bytes")
+        raise DocumentRefused("envelope", f"it is larger than {limit} bytes")
     try:
         return envelope.verify(data, payload_type(kind), keys, each=each)
     except EnvelopeRefused as refused:
-        raise Refused("type" if refused.is_type else "envelope", refused.reason) from None
+        raise DocumentRefused("type" if refused.is_type else "envelope", refused.reason) from None
 
 
-def read(payload: bytes, shape: type[T], *, check: Check = "envelope") -> T:
-    """The document of a verified payload. Raises Refused: no JSON, a key twice, or another shape."""
+def read(payload: bytes, shape: type[T], *, check: BundleCheck = "envelope") -> T:
+    """The document of a verified payload. Raises DocumentRefused: no JSON, a key twice, or another shape."""
     try:
         found = json.loads(payload, object_pairs_hook=_unique, parse_constant=_no_number)
         return msgspec.convert(found, shape)
     except (ValueError, RecursionError):
-        raise Refused(check, f"it has not the shape of a {shape.__name__.lower()}") from None
+        raise DocumentRefused(check, f"it has not the shape of a {shape.__name__.lower()}") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

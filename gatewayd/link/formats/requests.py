@@ -10,7 +10,7 @@ import msgspec
 
 from gatewayd.keys.ed25519 import PublicKey, SigningKey
 from gatewayd.keys.envelope import EnvelopeRefused, parse
-from gatewayd.link.formats.documents import Refused, digest, opened, public_text, seal
+from gatewayd.link.formats.documents import DocumentRefused, digest, opened, public_text, seal
 
 RequestKind = Literal[
     "enrol", "poll", "audit", "approval", "approval_wait", "approval_status", "approval_outcome", "taint", "catalog", "rotate"
@@ -33,7 +33,7 @@ CLOCK_MS: Final = 5 * 60 * 1000
 T = TypeVar("T")
 
 
-class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LinkRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`run` is drawn at each start, `n` counts within it, `ts` is in milliseconds. `body` has the shape of its kind."""
 
     issuer: str
@@ -45,27 +45,27 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     body: msgspec.Raw
 
 
-class Sent(msgspec.Struct, frozen=True):
+class SentRequest(msgspec.Struct, frozen=True):
     """A request as it goes out. `digest` is what answers to it name."""
 
-    request: Request
+    request: LinkRequest
     data: bytes
     digest: str
 
 
-class Read(msgspec.Struct, frozen=True):
-    request: Request
+class ReadRequest(msgspec.Struct, frozen=True):
+    request: LinkRequest
     digest: str
 
 
-def sign_request(request: Request, identity: SigningKey) -> Sent:
+def sign_request(request: LinkRequest, identity: SigningKey) -> SentRequest:
     data = seal("request", request, [identity])
-    return Sent(request, data, digest(data))
+    return SentRequest(request, data, digest(data))
 
 
-def read_request(data: bytes, identity: PublicKey) -> Read:
-    """The request of an envelope that `identity` has signed. Raises Refused."""
-    return Read(read_body(opened("request", data, [identity]), Request), digest(data))
+def read_request(data: bytes, identity: PublicKey) -> ReadRequest:
+    """The request of an envelope that `identity` has signed. Raises DocumentRefused."""
+    return ReadRequest(read_body(opened("request", data, [identity]), LinkRequest), digest(data))
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -77,22 +77,22 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 def claimed(data: bytes) -> Claimed:
-    """Raises Refused."""
+    """Raises DocumentRefused."""
     try:
         return read_body(parse(data).payload, Claimed)
     except EnvelopeRefused as refused:
-        raise Refused("envelope", refused.reason) from None
+        raise DocumentRefused("envelope", refused.reason) from None
 
 
 def read_body(body: bytes | msgspec.Raw, shape: type[T]) -> T:
-    """A request's payload or its `body`. Raises Refused.
+    """A request's payload or its `body`. Raises DocumentRefused.
 
     By msgspec alone, which takes the last of a key that is there twice: a batch of rows is large, and only one program reads it.
     """
     try:
         return msgspec.json.decode(body, type=shape)
     except (ValueError, RecursionError):
-        raise Refused("envelope", f"it has not the shape of a {shape.__name__.lower()}") from None
+        raise DocumentRefused("envelope", f"it has not the shape of a {shape.__name__.lower()}") from None
 
 
 class EnrolBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,7 +120,7 @@ def new_rotation(gateway: str, following: SigningKey) -> RotateBody:
     return RotateBody(text, base64.b64encode(following.sign(rotation_proof(gateway, text))).decode())
 
 
-class Before(msgspec.Struct, frozen=True):
+class PollsBefore(msgspec.Struct, frozen=True):
     """What the control plane remembers of the polls of a gateway: the last run, its last number, time and digest, and the runs
     before it, oldest first."""
 
@@ -131,11 +131,11 @@ class Before(msgspec.Struct, frozen=True):
     earlier_runs: tuple[str, ...] = ()
 
 
-Order = Literal["next", "same", "late", "duplicated", "clock"]
+PollOrder = Literal["next", "same", "late", "duplicated", "clock"]
 RUNS_KEPT: Final = 32
 
 
-def order_of(found: Read, before: Before | None, now_ms: int) -> Order:
+def order_of(found: ReadRequest, before: PollsBefore | None, now_ms: int) -> PollOrder:
     """How a poll stands to those before it. Polls alone are in an order: other kinds run beside them, each idempotent by its key.
 
     - `next`: a higher number of the run, or the first of a new run.
@@ -160,11 +160,11 @@ def order_of(found: Read, before: Before | None, now_ms: int) -> Order:
     return "next"
 
 
-def is_off_clock(request: Request, now_ms: int) -> bool:
+def is_off_clock(request: LinkRequest, now_ms: int) -> bool:
     return abs(request.ts - now_ms) > CLOCK_MS
 
 
-def after(found: Read, before: Before | None) -> Before:
+def after(found: ReadRequest, before: PollsBefore | None) -> PollsBefore:
     """What is remembered once a poll was `next`."""
     request = found.request
     earlier: tuple[str, ...] = ()
@@ -172,4 +172,4 @@ def after(found: Read, before: Before | None) -> Before:
         earlier = before.earlier_runs
         if before.run != request.run:
             earlier = (*earlier, before.run)[-RUNS_KEPT:]
-    return Before(request.run, request.n, request.ts, found.digest, earlier)
+    return PollsBefore(request.run, request.n, request.ts, found.digest, earlier)

@@ -38,10 +38,10 @@ class Halted(msgspec.Struct, frozen=True, tag="halted"):
     cause: Literal["bundle", "stale", "ratchet", "cut", "tests"]
 
 
-State = Waiting | Enforcing | Paused | Halted
+LinkState = Waiting | Enforcing | Paused | Halted
 
 
-def name_of(state: State) -> StateName:
+def name_of(state: LinkState) -> StateName:
     match state:
         case Waiting():
             return "waiting"
@@ -55,12 +55,12 @@ def name_of(state: State) -> StateName:
             assert_never(unreachable)
 
 
-def state_under(bundle: Bundle) -> State:
+def state_under(bundle: Bundle) -> LinkState:
     """What an enforceable bundle asks for."""
     return Paused(bundle.version) if bundle.state == "paused" else Enforcing(bundle.version)
 
 
-def tool_error(state: State) -> tuple[str, str] | None:
+def tool_error(state: LinkState) -> tuple[str, str] | None:
     """The `error` and `reason` that a call is answered with; None where calls are served. Nothing was attempted then."""
     match state:
         case Paused():

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from gatewayd.link.formats.answers import Head
+from gatewayd.link.formats.answers import TreeHead
 from gatewayd.link.formats.documents import NO_ENVELOPE
 
 StateName = Literal["waiting", "enforcing", "paused", "halted"]
@@ -50,7 +50,7 @@ class PollBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     wait_s: float
     databases: tuple[DatabaseStatus, ...] = ()
     problem: NotEnforced | None = None
-    head: Head | None = None
-    acked: Head | None = None
+    head: TreeHead | None = None
+    acked: TreeHead | None = None
     newest: msgspec.Raw = NO_ENVELOPE
     acks: tuple[msgspec.Raw, ...] = ()

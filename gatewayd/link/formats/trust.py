@@ -11,16 +11,16 @@ import msgspec
 
 from gatewayd.keys.ed25519 import PublicKey, SigningKey
 from gatewayd.keys.envelope import EnvelopeRefused, parse
-from gatewayd.link.formats.documents import Kind, Refused, digest, opened, public_key, read, seal
+from gatewayd.link.formats.documents import DocumentKind, DocumentRefused, digest, opened, public_key, read, seal
 
-USES: Final[tuple[Kind, ...]] = ("bundle", "freshness", "ack", "conflict", "verdict", "taint", "refusal", "enrolment")
+USES: Final[tuple[DocumentKind, ...]] = ("bundle", "freshness", "ack", "conflict", "verdict", "taint", "refusal", "enrolment")
 CLOCK_SLACK_MS: Final = 24 * 3600 * 1000
 """A key ends so much later than it says: clocks of machines step, and the gateway must not cut itself off for one that does."""
 
 
 class WorkingKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     public: str  # as documents.public_text
-    uses: tuple[Kind, ...]
+    uses: tuple[DocumentKind, ...]
     not_after: int  # milliseconds since the epoch
 
 
@@ -34,7 +34,7 @@ class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ts: int
     next_root: str | None = None
 
-    def keys_for(self, use: Kind, now_ms: int) -> list[PublicKey]:
+    def keys_for(self, use: DocumentKind, now_ms: int) -> list[PublicKey]:
         """The keys that may sign a document of this kind now."""
         return [public_key(key.public) for key in self.keys if use in key.uses and now_ms <= key.not_after + CLOCK_SLACK_MS]
 
@@ -53,31 +53,31 @@ def sign_trust(trust: Trust, root: SigningKey, next_root: SigningKey | None = No
 
 
 def first_trust(data: bytes, fingerprint: str, issuer: str | None = None) -> Trust:
-    """The trust that enrolment brings: signed by the root whose fingerprint the token carries. Raises Refused."""
+    """The trust that enrolment brings: signed by the root whose fingerprint the token carries. Raises DocumentRefused."""
     claimed = _unverified(data)
     root = public_key(claimed.root_from_now_on)
     if fingerprint_of(root) != fingerprint:
-        raise Refused("issuer", "its root is not the one that the token names")
+        raise DocumentRefused("issuer", "its root is not the one that the token names")
     return _read(data, [root], issuer or claimed.issuer)
 
 
 def next_trust(data: bytes, held: Trust) -> Trust:
-    """`data` where it is newer than `held` and signed by the root that `held` leaves in force. Raises Refused."""
+    """`data` where it is newer than `held` and signed by the root that `held` leaves in force. Raises DocumentRefused."""
     root = public_key(held.root_from_now_on)
     claimed = _unverified(data)
     signers = [root] if claimed.next_root is None else [root, public_key(claimed.next_root)]
     trust = _read(data, signers, held.issuer)
     if trust.root != held.root_from_now_on:
-        raise Refused("issuer", "its root is another one")
+        raise DocumentRefused("issuer", "its root is another one")
     if trust.version <= held.version:
-        raise Refused("version", f"found version {trust.version}; expected one above {held.version}")
+        raise DocumentRefused("version", f"found version {trust.version}; expected one above {held.version}")
     return trust
 
 
 def walked(documents: Iterable[bytes], held: Trust) -> tuple[Trust, bytes | None]:
     """The newest trust that `documents`, oldest first, lead to from `held`, with its envelope; older ones are passed over.
 
-    Raises Refused for the first that does not follow.
+    Raises DocumentRefused for the first that does not follow.
     """
     trust, newest = held, None
     for data in documents:
@@ -87,10 +87,10 @@ def walked(documents: Iterable[bytes], held: Trust) -> tuple[Trust, bytes | None
 
 
 def again(data: bytes, root: str) -> Trust:
-    """The trust that a gateway kept, read back: signed by the root that it pinned. Raises Refused."""
+    """The trust that a gateway kept, read back: signed by the root that it pinned. Raises DocumentRefused."""
     trust = _read(data, [public_key(root)], None)
     if trust.root_from_now_on != root:
-        raise Refused("issuer", "its root is not the one that is pinned")
+        raise DocumentRefused("issuer", "its root is not the one that is pinned")
     return trust
 
 
@@ -99,13 +99,13 @@ def _unverified(data: bytes) -> Trust:
     try:
         return read(parse(data).payload, Trust)
     except EnvelopeRefused as refused:
-        raise Refused("envelope", refused.reason) from None
+        raise DocumentRefused("envelope", refused.reason) from None
 
 
 def _read(data: bytes, signers: Sequence[PublicKey], issuer: str | None) -> Trust:
     trust = read(opened("trust", data, signers, each=True), Trust)
     if issuer is not None and trust.issuer != issuer:
-        raise Refused("issuer", "it is another issuer's")
+        raise DocumentRefused("issuer", "it is another issuer's")
     for key in trust.keys:
         public_key(key.public)
     return trust

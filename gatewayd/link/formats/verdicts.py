@@ -7,13 +7,13 @@ from typing import Any, Literal
 import msgspec
 
 from gatewayd.keys.ed25519 import SigningKey
-from gatewayd.link.formats.documents import Refused, opened, read, seal
+from gatewayd.link.formats.documents import DocumentRefused, opened, read, seal
 from gatewayd.link.formats.trust import Trust
 
-VerdictStatus = Literal["approved", "denied", "expired", "pending", "executed", "consumed", "not_found", "unavailable", "noted"]
+ApprovalStatus = Literal["approved", "denied", "expired", "pending", "executed", "consumed", "not_found", "unavailable", "noted"]
 
 
-class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ApprovalVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`grant` is the SHA-256 of the grant key (`grant_sha256`), "" where the question names an approval_id alone.
 
     `noted` answers an outcome. `unavailable` is told where there is no answer now, such as too many open requests.
@@ -23,7 +23,7 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request: str
     query_id: str
     grant: str
-    status: VerdictStatus
+    status: ApprovalStatus
     ts: int
     approval_id: str | None = None
     by: str | None = None
@@ -77,7 +77,7 @@ def grant_sha256(*, sql: str, intent: str, database: str, token_id: str | None) 
     return whole.hexdigest()
 
 
-def sign_verdict(verdict: Verdict, keys: Sequence[SigningKey]) -> bytes:
+def sign_verdict(verdict: ApprovalVerdict, keys: Sequence[SigningKey]) -> bytes:
     return seal("verdict", verdict, keys)
 
 
@@ -85,17 +85,19 @@ def sign_taint(answer: TaintAnswer, keys: Sequence[SigningKey]) -> bytes:
     return seal("taint", answer, keys)
 
 
-def read_verdict(data: bytes, trust: Trust, now_ms: int, *, gateway: str, request: str, query_id: str, grant: str) -> Verdict:
-    """The verdict about exactly this question. Raises Refused for any mismatch: it is no answer then, never a denial."""
-    verdict = read(opened("verdict", data, trust.keys_for("verdict", now_ms)), Verdict)
+def read_verdict(
+    data: bytes, trust: Trust, now_ms: int, *, gateway: str, request: str, query_id: str, grant: str
+) -> ApprovalVerdict:
+    """The verdict about exactly this question. Raises DocumentRefused for any mismatch: it is no answer then, never a denial."""
+    verdict = read(opened("verdict", data, trust.keys_for("verdict", now_ms)), ApprovalVerdict)
     if (verdict.gateway, verdict.request, verdict.query_id, verdict.grant) != (gateway, request, query_id, grant):
-        raise Refused("project", "it answers another question")
+        raise DocumentRefused("project", "it answers another question")
     return verdict
 
 
 def read_taint(data: bytes, trust: Trust, now_ms: int, *, gateway: str, request: str, query_id: str, grant: str) -> TaintAnswer:
-    """Raises Refused for any mismatch."""
+    """Raises DocumentRefused for any mismatch."""
     answer = read(opened("taint", data, trust.keys_for("taint", now_ms)), TaintAnswer)
     if (answer.gateway, answer.request, answer.query_id, answer.grant) != (gateway, request, query_id, grant):
-        raise Refused("project", "it answers another question")
+        raise DocumentRefused("project", "it answers another question")
     return answer
