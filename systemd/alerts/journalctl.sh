@@ -11,25 +11,43 @@ journalctl --unit="$unit" --since="$since" --output=cat --no-pager | awk '
 function msg() { return match($0, /"msg":"[^"]*"/) ? substr($0, RSTART + 7, RLENGTH - 8) : "" }
 function database() { return match($0, /"database":"[^"]*"/) ? substr($0, RSTART, RLENGTH) : "" }
 BEGIN {
-    # a state and the line that ends it
+    # the line that ends one or several states, and these states
     ends["audit recovered"] = "audit unavailable"
     ends["database reachable"] = "database unreachable"
     ends["policy reloaded"] = "policy reload failed"
     ends["deny webhook delivered again"] = "deny webhook failed"
     ends["approval gate reachable"] = "approval gate unreachable"
+    ends["gateway enforcing"] = "gateway halted|gateway paused"
+    ends["link restored"] = "link cut"
+    ends["control plane reachable"] = "control plane unreachable"
+    ends["status taken again"] = "status refused"
+    ends["policy fresh again"] = "policy stale"
+    ends["gateway linked"] = "enrolment failed"
     # any start ends what kept gatewayd from starting, and what the process before was in
     start = "gatewayd started"
     state["audit unavailable"]; state["database unreachable"]; state["policy reload failed"]; state["deny webhook failed"]
     state["needed service unavailable"]; state["configuration invalid"]; state["approval gate unreachable"]
+    state["gateway halted"]
+    state["gateway paused"]
+    state["link cut"]
+    state["control plane unreachable"]
+    state["status refused"]
+    state["policy stale"]
+    state["enrolment failed"]
     # what happened, and is not taken back
     event["audit write after execution failed"]; event["unexpected failure"]; event["deny webhook dropped"]
     event["decision failed; the statement was denied"]; event["connection failed"]; event["log lines dropped"]
+    event["bundle rejected"]
+    event["trust rejected"]
+    event["gateway identity in use elsewhere"]
+    event["bundle version accepted by hand"]
+    event["public URL not registered"]
 }
 {
     m = msg()
     if (m in state) open[m database()] = $0
     else if (m in event) { print; found = 1 }
-    else if (m in ends) delete open[ends[m] database()]
+    else if (m in ends) { n = split(ends[m], begun, "|"); for (i = 1; i <= n; i++) delete open[begun[i] database()] }
     else if (m == start) for (k in open) delete open[k]
 }
 END {
