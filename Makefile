@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types tests corpus bench soak dist man lock clean
+.PHONY: help venv demo test lint types tests corpus bench soak dist man pictures lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -78,6 +78,9 @@ dist: $(VENV)/.dev  ## wheel, source archive and desktop bundle, in dist/
 
 man: $(VENV)/.run  ## manual pages, in build/man/
 	@$(BIN)/gatewayd manual build/man
+
+pictures: $(VENV)/.dev  ## docs/architecture.md's pictures, drawn from the code
+	@$(BIN)/python -m tests.pictures
 
 UV := $(shell command -v uv || echo build/uv/bin/uv)
 COMPILE = $(UV) pip compile --no-config --quiet --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pictures import drawn
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
 CODE = sorted([*(ROOT / "gatewayd").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "tests" / "corpus").rglob("*.yaml")])
@@ -116,3 +118,35 @@ def tracked() -> tuple[str, ...]:
 def test_files_that_are_named_exist(path: Path) -> None:
     for name in named_files(path):
         assert any(file.endswith("/" + name) for file in tracked()), f"no file is called `{name}`"
+
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+WALK = re.findall(r"^\| \d+ \| `([^`]+)` \| `([^`]+)` \|", ARCHITECTURE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def functions_of(path: Path) -> set[str]:
+    """Functions of a module, and methods as `Class.method`."""
+    found: set[str] = set()
+    for node in ast.parse(text_of(path)).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            methods = (each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+            found |= {f"{node.name}.{method}" for method in methods}
+    return found
+
+
+def test_the_walk_names_what_is_there() -> None:
+    assert 15 <= len(WALK) <= 25
+    for file, function in WALK:
+        assert function in functions_of(ROOT / "gatewayd" / file), f"{file} has no {function}"
+
+
+def test_every_room_is_on_the_map() -> None:
+    named = set(re.findall(r"^\| `([a-z._]+)` \|", text_of(ARCHITECTURE), flags=re.MULTILINE))
+    rooms = {path.name for path in (ROOT / "gatewayd").iterdir() if path.is_dir() and path.name not in ("__pycache__", "demo")}
+    assert rooms | {"daemon.py", "catalog.py"} == named
+
+
+def test_pictures_are_drawn_from_the_code_as_it_is() -> None:
+    assert drawn(text_of(ARCHITECTURE)) == text_of(ARCHITECTURE), "run `make pictures`"

@@ -1,4 +1,4 @@
-"""The audit file: SQLite, one table of events, one connection that writes (spec: Audit row; docs/audit-format.md).
+"""The audit file: SQLite, one table of events, one connection that writes (docs/audit-format.md).
 
 Blocking code, for one thread at a time. The writing connection also does every checkpoint, because SQLite before 3.51.3 can
 damage a file when two connections write or checkpoint at one moment (sqlite.org/wal.html, "the WAL-reset bug"). None happens by

@@ -1,4 +1,4 @@
-"""An event as the columns of its row, cut to the limits of events.py (contract 4: cut, never refuse). Pure.
+"""An event as the columns of its row, cut to the limits of events.py (decision 4: cut, never refuse). Pure.
 
 The id, the seq and the salt are not here: the writer gives them when the row is about to be committed.
 """

@@ -1,4 +1,4 @@
-"""Tool `check_approval`: how a held write stands, without running anything (spec: check_approval; docs/approvals.md)."""
+"""Tool `check_approval`: how a held write stands, without running anything (docs/approvals.md)."""
 
 from typing import Final
 
