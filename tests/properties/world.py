@@ -191,7 +191,7 @@ _BACKUP: Final = (
 )
 
 
-def _server(folder: Path, version: Version, views: str, hidden: str, *, traps: bool) -> EmbeddedPostgres:
+def made_server(folder: Path, version: Version, views: str, hidden: str, *, traps: bool) -> EmbeddedPostgres:
     server = EmbeddedPostgres(folder, version=version, settings=SETTINGS)
     server.initialise()
     server.start()
@@ -226,7 +226,7 @@ def servers(*, version: Version = 18, views: str = "", traps: bool = False) -> I
     made: list[EmbeddedPostgres] = []
     try:
         for number, hidden in enumerate(("hidden_one.sql", "hidden_two.sql")):
-            made.append(_server(root / str(number), version, views, hidden, traps=traps))
+            made.append(made_server(root / str(number), version, views, hidden, traps=traps))
         yield Servers(*made)
     finally:
         for server in made:
