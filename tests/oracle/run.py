@@ -17,9 +17,9 @@ from random import Random
 from typing import Final
 
 import trio
+from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres, Version
 
 from gatewayd.catalog import Catalog
-from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres, Version
 from gatewayd.policy.file.model import Limits, Policy
 from gatewayd.postgres.catalog.read_catalog import read_catalog
 from gatewayd.postgres.pool import Pool
