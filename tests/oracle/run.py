@@ -17,11 +17,11 @@ from random import Random
 from typing import Final
 
 import trio
-from gatewayd.demo.postgres import VERSIONS, EmbeddedPostgres, Version
 
 from gatewayd.catalog import Catalog
 from gatewayd.policy.file.model import Limits, Policy
 from gatewayd.postgres.catalog.read_catalog import read_catalog
+from gatewayd.postgres.embedded import VERSIONS, EmbeddedPostgres, Version
 from gatewayd.postgres.pool import Pool
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
-from gatewayd.demo.postgres import EmbeddedPostgres
 
+from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.oracle.node_tree import Node, nodes, parse
 
 _BOUND: Final = r"""
