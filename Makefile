@@ -65,7 +65,7 @@ bench: $(VENV)/.dev  ## the same work on gatewayd and, where npm is, on its peer
 	@$(BIN)/python -m tests.bench.run
 
 soak: $(VENV)/.dev  ## the long runs: faults, canaries, fresh examples, then generated statements for MINUTES (60)
-	@$(BIN)/pytest -m soak --timeout 0 --hypothesis-profile soak tests/faults tests/masking
+	@$(BIN)/pytest -m soak --timeout 0 --hypothesis-profile soak tests
 	@$(BIN)/pytest --hypothesis-profile soak tests/sql tests/mcp tests/properties tests/masking
 	@$(BIN)/python -m tests.oracle.run
 	@$(BIN)/python -m tests.properties.run --minutes $(MINUTES)

@@ -88,7 +88,7 @@ async def ask_and_leave(operator: Operator, postgres: Postgres, dsn: str) -> Non
 async def load(operator: Operator, seed: int) -> None:
     chance = random.Random(seed)
     async with Agent(operator.port) as agent:
-        for _ in range(30):
+        for _ in range(15):
             database = chance.choice(["shop", "other"])
             match chance.randrange(12):
                 case 0:

@@ -75,14 +75,16 @@ async def test_only_the_listed_rules_fire(postgres: Postgres, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "answer",
     [
-        pytest.param(None, id="down"),
+        pytest.param(None, id="down", marks=pytest.mark.soak),  # each is in tests/notify, too
         pytest.param(status("500 Oops"), id="failing"),
-        pytest.param(status("302 Found", "Location: http://127.0.0.1:1/elsewhere\r\n"), id="redirecting"),
+        pytest.param(status("302 Found", "Location: http://127.0.0.1:1/elsewhere\r\n"), id="redirecting", marks=pytest.mark.soak),
         pytest.param(silence, id="silent"),
-        pytest.param(endless_body, id="endless"),
+        pytest.param(endless_body, id="endless", marks=pytest.mark.soak),
     ],
 )
-async def test_a_bad_receiver_is_nobodys_trouble(answer: Answer | None, postgres: Postgres, tmp_path: Path) -> None:
+async def test_a_bad_receiver_holds_up_no_call_and_takes_no_memory(
+    answer: Answer | None, postgres: Postgres, tmp_path: Path
+) -> None:
     receiver: Receiver
     async with receiving(answer or silence) as receiver:
         url = receiver.url if answer is not None else "http://127.0.0.1:1/hook?key=query-canary"
