@@ -93,16 +93,21 @@ class HttpGate:
         try:
             with trio.fail_after(within_s):
                 body = bytearray()
+                too_long = trio.CancelScope()
                 async with self._client.stream("POST", self._address(path), content=_json(message)) as response:
                     if response.status_code == 429:
                         retry_after_s = _seconds(response.headers.get("retry-after"))
                         raise self._unavailable(Unavailable("it has too many requests open", retry_after_s=retry_after_s))
                     if response.headers.get("content-encoding", "identity") != "identity":
                         raise self._unavailable(Unavailable("its answer is compressed, which was not asked for"))
-                    async for piece in response.aiter_raw():
-                        body += piece
-                        if len(body) > BODY_BYTES:
-                            raise self._unavailable(Unavailable(f"its answer is longer than {BODY_BYTES} bytes"))
+                    with too_long:  # leaving the loop would leave httpx's generators to the collector
+                        async for piece in response.aiter_raw():
+                            if len(body) + len(piece) > BODY_BYTES:
+                                too_long.cancel()
+                            else:
+                                body += piece
+                if too_long.cancel_called:
+                    raise self._unavailable(Unavailable(f"its answer is longer than {BODY_BYTES} bytes"))
                 return response.status_code, bytes(body)
         except trio.TooSlowError:
             raise self._unavailable(Unavailable(f"no answer within {within_s:.3g} s", is_lost=True)) from None

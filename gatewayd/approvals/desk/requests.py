@@ -1,0 +1,246 @@
+"""Requests: what was asked, decided and spent, in one SQLite file (docs/approvals.md, What a gate must keep).
+
+Every call here is one transaction that is on the disk when it returns: an approval that was spent stays spent, whatever is
+killed. The time is passed in, in milliseconds since the epoch.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Final, Literal
+
+import msgspec
+
+from gatewayd.approvals.messages import Answer, Approved, Ask, Denied, Expired, Outcome, Pending, Status, Wait
+
+OPEN_OF_ONE: Final = 20
+EXPIRES_MS: Final = 30 * 60 * 1000
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS requests (
+    number INTEGER PRIMARY KEY,
+    approval_id TEXT NOT NULL UNIQUE,
+    key BLOB NOT NULL,
+    token TEXT NOT NULL,
+    ask BLOB NOT NULL,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied')),
+    decided_by TEXT,
+    note TEXT,
+    rows_at_most INTEGER,
+    claimed_by TEXT UNIQUE CHECK (claimed_by IS NULL OR state = 'approved'),
+    expiry_told_to TEXT,
+    outcome TEXT,
+    rows INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS requests_of_key ON requests (key, number);
+CREATE INDEX IF NOT EXISTS open_requests ON requests (token, expires_ms) WHERE state = 'pending';
+"""
+
+
+class TooManyOpen(Exception):
+    """One token has as many open requests as it may; `retry_after_s` until the first of them expires."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(f"{OPEN_OF_ONE} requests of this token are open")
+        self.retry_after_s = retry_after_s
+
+
+class NotAsked(Exception):
+    """There is no such request of this token, or the query_id stands for another write."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One request as a reviewer sees it."""
+
+    approval_id: str
+    ask: Ask
+    created_ms: int
+    expires_ms: int
+
+
+class _Row(msgspec.Struct, frozen=True):
+    number: int
+    approval_id: str
+    state: Literal["pending", "approved", "denied"]
+    expires_ms: int
+    decided_by: str | None
+    note: str | None
+    rows_at_most: int | None
+    claimed_by: str | None
+    expiry_told_to: str | None
+    outcome: str | None
+
+
+_COLUMNS: Final = ", ".join(_Row.__struct_fields__)
+
+
+class Requests:
+    """Opened with a path; `close` it. `new_id` makes approval ids. For one thread, and one process at a time."""
+
+    def __init__(self, path: str, new_id: Callable[[int], str], *, expires_ms: int = EXPIRES_MS) -> None:
+        self._new_id = new_id
+        self._expires_ms = expires_ms
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # it holds statements with their values
+        self._file = sqlite3.connect(path, isolation_level=None, timeout=5)
+        self._file.execute("PRAGMA journal_mode = WAL")
+        self._file.execute("PRAGMA synchronous = FULL")
+        self._file.executescript(_TABLES)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def forget_before(self, expired_ms: int) -> None:
+        """Deletes what expired before this."""
+        self._file.execute("DELETE FROM requests WHERE expires_ms < ?", (expired_ms,))
+
+    # -- what gateways ask
+
+    def answer(self, ask: Ask, now_ms: int) -> Answer:
+        """The rules in their order: what this query claimed before; an approval to claim; a denial that holds; an expiry, once;
+        the request that is open; else a new one. Raises TooManyOpen or NotAsked."""
+        key = _key(ask)
+        with self._transaction():
+            mine = self._one("claimed_by = ?", ask.query_id)
+            if mine is not None:
+                if not self._has_key(mine, key):
+                    raise NotAsked
+                return _approved(mine)
+            claimable = self._one("key = ? AND state = 'approved' AND claimed_by IS NULL AND expires_ms > ?", key, now_ms)
+            if claimable is not None:
+                self._file.execute("UPDATE requests SET claimed_by = ? WHERE number = ?", (ask.query_id, claimable.number))
+                return _approved(claimable)
+            newest = self._one("key = ?", key)
+            if newest is not None:
+                found = self._standing(newest, ask.query_id, now_ms)
+                if found is not None:
+                    return found
+            return self._open(ask, key, now_ms)
+
+    def wait(self, wait: Wait, now_ms: int) -> Answer:
+        """The answer to the write that this request is about, asked by `wait.query_id`. Raises as `answer`."""
+        row = self._file.execute("SELECT ask FROM requests WHERE approval_id = ? AND token = ?", _owned(wait)).fetchone()
+        if row is None:
+            raise NotAsked
+        return self.answer(msgspec.structs.replace(_ask(row[0]), query_id=wait.query_id), now_ms)
+
+    def status(self, approval_id: str, token_id: str | None, now_ms: int) -> Status:
+        """How the request stands; another token's is not found."""
+        row = self._one("approval_id = ? AND token = ?", approval_id, token_id or "")
+        if row is None:
+            return Status("not_found")
+        if row.claimed_by is not None:
+            return Status("executed" if row.outcome == "executed" else "consumed")
+        if row.state == "denied":
+            return Status("denied", by=row.decided_by, note=row.note)
+        if row.expires_ms <= now_ms:
+            return Status("expired")
+        if row.state == "approved":
+            return Status("approved", by=row.decided_by, note=row.note)
+        return Status("pending", expires_at=row.expires_ms)
+
+    def note_outcome(self, outcome: Outcome) -> None:
+        """What became of a claim. The first word stands; of a query that claimed nothing, nothing is noted."""
+        self._file.execute(
+            "UPDATE requests SET outcome = ?, rows = ? WHERE claimed_by = ? AND outcome IS NULL",
+            (outcome.outcome, outcome.rows, outcome.query_id),
+        )
+
+    # -- what the reviewer does
+
+    def open_requests(self, now_ms: int) -> list[Request]:
+        """Those that wait for a decision, the oldest first."""
+        rows = self._file.execute(
+            "SELECT approval_id, ask, created_ms, expires_ms FROM requests WHERE state = 'pending' AND expires_ms > ? "
+            "ORDER BY number",
+            (now_ms,),
+        )
+        return [Request(approval_id, _ask(ask), created, expires) for approval_id, ask, created, expires in rows]
+
+    def decide(
+        self,
+        approval_id: str,
+        decision: Literal["approved", "denied"],
+        now_ms: int,
+        *,
+        by: str | None = None,
+        note: str | None = None,
+        rows_at_most: int | None = None,
+    ) -> bool:
+        """Whether it was still open; decided once, it stays so."""
+        changed = self._file.execute(
+            "UPDATE requests SET state = ?, decided_by = ?, note = ?, rows_at_most = ? "
+            "WHERE approval_id = ? AND state = 'pending' AND expires_ms > ?",
+            (decision, by, note, rows_at_most if decision == "approved" else None, approval_id, now_ms),
+        )
+        return changed.rowcount == 1
+
+    # -- rows
+
+    def _standing(self, newest: _Row, query_id: str, now_ms: int) -> Answer | None:
+        """What the newest request for a key says; None: it is over, and a new one is due."""
+        if newest.claimed_by is not None:
+            return None
+        if newest.state == "denied":
+            denied = Denied(by=newest.decided_by, note=newest.note, approval_id=newest.approval_id)
+            return denied if newest.expires_ms > now_ms else None
+        if newest.expires_ms > now_ms:
+            return Pending(approval_id=newest.approval_id, expires_at=newest.expires_ms)
+        if newest.expiry_told_to in (None, query_id):
+            self._file.execute("UPDATE requests SET expiry_told_to = ? WHERE number = ?", (query_id, newest.number))
+            return Expired(approval_id=newest.approval_id)
+        return None
+
+    def _open(self, ask: Ask, key: bytes, now_ms: int) -> Pending:
+        token = ask.mcp_token_id or ""
+        count, first_ms = self._file.execute(
+            "SELECT count(*), min(expires_ms) FROM requests WHERE state = 'pending' AND token = ? AND expires_ms > ?",
+            (token, now_ms),
+        ).fetchone()
+        if count >= OPEN_OF_ONE:
+            raise TooManyOpen(max(1, -(-(first_ms - now_ms) // 1000)))
+        approval_id, expires_ms = self._new_id(now_ms), now_ms + self._expires_ms
+        self._file.execute(
+            "INSERT INTO requests (approval_id, key, token, ask, created_ms, expires_ms, state) "
+            "VALUES (?, ?, ?, ?, ?, ?, 'pending')",
+            (approval_id, key, token, msgspec.json.encode(ask), now_ms, expires_ms),
+        )
+        return Pending(approval_id=approval_id, expires_at=expires_ms)
+
+    def _one(self, condition: str, *values: object) -> _Row | None:
+        """The newest row that fulfils this."""
+        select = f"SELECT {_COLUMNS} FROM requests WHERE {condition} ORDER BY number DESC LIMIT 1"
+        row = self._file.execute(select, values).fetchone()
+        return None if row is None else _Row(*row)
+
+    def _has_key(self, row: _Row, key: bytes) -> bool:
+        return bool(self._file.execute("SELECT key = ? FROM requests WHERE number = ?", (key, row.number)).fetchone()[0])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._file.execute("ROLLBACK")
+            raise
+        self._file.execute("COMMIT")
+
+
+def _key(ask: Ask) -> bytes:
+    return sha256(msgspec.json.encode([ask.database, ask.sql, ask.intent, ask.mcp_token_id])).digest()
+
+
+def _owned(wait: Wait) -> tuple[str, str]:
+    return wait.approval_id, wait.mcp_token_id or ""
+
+
+def _ask(text: bytes) -> Ask:
+    return msgspec.json.decode(text, type=Ask)
+
+
+def _approved(row: _Row) -> Approved:
+    return Approved(by=row.decided_by, note=row.note, rows_at_most=row.rows_at_most, approval_id=row.approval_id)
