@@ -161,7 +161,7 @@ async def test_nobody_listens(free_port: int) -> None:
     assert (failure.value.reason, failure.value.is_lost) == ("ConnectError", False)
 
 
-RIGHT = {
+RIGHT: dict[str, tuple[dict[str, object], object]] = {
     "approved": ({"status": "approved"}, Approved()),
     "approved in full": (
         {"status": "approved", "by": "ann", "note": "x" * TEXT_BYTES, "rows_at_most": 0, "query_id": "Q1", "more": [1]},

@@ -23,7 +23,10 @@ def lines(request: Request, now_ms: int) -> Iterator[list[Piece]]:
     """The request from its headline to its statement."""
     ask = request.ask
     minutes = max(0, request.expires_ms - now_ms) // 60_000
-    yield [(f"{ask.statement_type} on {ask.database}", "bold"), (f"   {request.approval_id}   expires in {minutes} min", "dim")]
+    yield [
+        (f"{visible(ask.statement_type)} on {visible(ask.database)}", "bold"),
+        (f"   {request.approval_id}   expires in {minutes} min", "dim"),
+    ]
     agent = " ".join(visible(word) for word in (ask.agent_name, ask.agent_version) if word) or "it gives no name"
     yield _field("kind", _CLASSES[ask.write_class])
     yield _field("tables", ", ".join(map(visible, ask.tables_touched)) or "none")

@@ -50,7 +50,7 @@ def read_line(text: str, *, with_id: bool) -> Line | None:
     bound = _ROWS.match(rest) if what == "approved" else None
     if bound is not None:
         rest = rest[bound.end() :]
-    elif rest.startswith("<="):
+    elif what == "approved" and rest.startswith("<="):
         return None  # a bound that is none would be an approval without one
     return Line(what, approval_id, int(bound[1]) if bound is not None else None, rest.strip() or None)
 
