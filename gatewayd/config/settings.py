@@ -121,6 +121,8 @@ class _Loader(Environment):
     def load(self) -> Settings:
         mask_salt = self.secret("GATEWAY_MASK_SALT")
         approval_url = self.secret_address("GATEWAY_APPROVAL_URL")
+        if approval_url is not None and "@" in re.split("[/?#]", approval_url.reveal().partition("://")[2])[0]:
+            self.report("GATEWAY_APPROVAL_URL", "holds a user or password", "none there: GATEWAY_APPROVAL_TOKEN is what is sent")
         approval_token = self.secret("GATEWAY_APPROVAL_TOKEN", header=True)
         if (approval_url is None) != (approval_token is None):
             unset = "GATEWAY_APPROVAL_URL" if approval_url is None else "GATEWAY_APPROVAL_TOKEN"

@@ -11,7 +11,8 @@ import trio
 
 from gatewayd.approvals.desk.requests import NotAsked, Requests, TooManyOpen
 from gatewayd.approvals.messages import Answer, Ask, Outcome, Pending, StatusAsked, Wait
-from gatewayd.http.exchange import BodyTooLarge, BodyTooSlow, Disconnected, Exchange, Header
+from gatewayd.http.exchange import BodyTooLarge, BodyTooSlow, Disconnected, Header
+from gatewayd.http.open_exchange import HttpExchange
 
 PATH: Final = "/approvals"
 BODY_BYTES: Final = 8 * 1024 * 1024
@@ -40,15 +41,15 @@ class GateService:
         self._changed.set()
         self._changed = trio.Event()
 
-    async def __call__(self, exchange: Exchange) -> None:
+    async def __call__(self, exchange: HttpExchange) -> None:
         try:
             await self._serve(exchange)
         except Disconnected:
             return
 
-    async def _serve(self, exchange: Exchange) -> None:
+    async def _serve(self, exchange: HttpExchange) -> None:
         head = exchange.head
-        routes: dict[str, Callable[[Exchange, bytes], Any]] = {
+        routes: dict[str, Callable[[HttpExchange, bytes], Any]] = {
             PATH: self._ask,
             f"{PATH}/wait": self._wait,
             f"{PATH}/status": self._status,
@@ -74,7 +75,7 @@ class GateService:
                 return
             await self._answer(exchange, route, body)
 
-    async def _answer(self, exchange: Exchange, route: Callable[[Exchange, bytes], Any], body: bytes) -> None:
+    async def _answer(self, exchange: HttpExchange, route: Callable[[HttpExchange, bytes], Any], body: bytes) -> None:
         try:
             status, content = await route(exchange, body)
         except msgspec.ValidationError as error:
@@ -90,13 +91,13 @@ class GateService:
 
     # -- the routes
 
-    async def _ask(self, _exchange: Exchange, body: bytes) -> tuple[int, object]:
+    async def _ask(self, _exchange: HttpExchange, body: bytes) -> tuple[int, object]:
         ask = _read(body, Ask)
         answer = self._requests.answer(ask, self._clock_ms())
         self.asked.set()
         return 200, _about(answer, ask.query_id)
 
-    async def _wait(self, exchange: Exchange, body: bytes) -> tuple[int, object]:
+    async def _wait(self, exchange: HttpExchange, body: bytes) -> tuple[int, object]:
         wait = _read(body, Wait)
         answer: Answer | None = None
         scope = trio.CancelScope(deadline=trio.current_time() + min(max(wait.wait_s, 0), WAIT_MOST_S))
@@ -105,6 +106,8 @@ class GateService:
         try:
             with gone, scope:
                 while True:
+                    exchange.look()
+                    await trio.lowlevel.checkpoint()  # ends here when the gateway has left
                     changed = self._changed
                     answer = self._requests.wait(wait, self._clock_ms())
                     if not isinstance(answer, Pending):
@@ -118,11 +121,11 @@ class GateService:
         self.asked.set()  # it may have opened a new request
         return 200, _about(answer, wait.query_id)
 
-    async def _status(self, _exchange: Exchange, body: bytes) -> tuple[int, object]:
+    async def _status(self, _exchange: HttpExchange, body: bytes) -> tuple[int, object]:
         asked = _read(body, StatusAsked)
         return 200, self._requests.status(asked.approval_id, asked.mcp_token_id, self._clock_ms())
 
-    async def _outcome(self, _exchange: Exchange, body: bytes) -> tuple[int, object]:
+    async def _outcome(self, _exchange: HttpExchange, body: bytes) -> tuple[int, object]:
         self._requests.note_outcome(_read(body, Outcome))
         return 200, {}
 
@@ -135,5 +138,5 @@ def _about(answer: Answer, query_id: str) -> Answer:
     return msgspec.structs.replace(answer, query_id=query_id)
 
 
-async def _say(exchange: Exchange, status: int, content: object, *headers: Header) -> None:
+async def _say(exchange: HttpExchange, status: int, content: object, *headers: Header) -> None:
     await exchange.answer(status, msgspec.json.encode(content), headers)

@@ -33,7 +33,8 @@ SELECT e.id, e.ts, e.database, e.agent_name, e.payload,
        (SELECT d.payload FROM audit_events AS d WHERE d.query_id = e.query_id AND +d.event_type = 'DECIDED'),
        EXISTS (SELECT 1 FROM audit_events AS f WHERE f.query_id = e.query_id AND +f.event_type = 'FAILED'
                AND json_extract(f.payload, '$.error_class') = 'column_masking')
-FROM audit_events AS e WHERE e.id > ? AND +e.event_type = 'ATTEMPTED' ORDER BY e.id LIMIT {_PIECE}
+FROM audit_events AS e WHERE e.id > ? AND +e.event_type = 'ATTEMPTED'
+AND json_extract(e.payload, '$.preview_of') IS NULL ORDER BY e.id LIMIT {_PIECE}
 """
 _STEPS: Final = 200_000  # of SQLite's machine between two looks at the clock: some milliseconds
 

@@ -46,7 +46,7 @@ def command(as_json: bool) -> None:
 
 
 async def _look(report: "Callable[[Check], None]") -> None:
-    from gatewayd.cli.doctor import configuration, database, service
+    from gatewayd.cli.doctor import approvals, configuration, database, service
     from gatewayd.cli.doctor.finding import fail
     from gatewayd.cli.progress import waiting
     from gatewayd.cli.query import own_url
@@ -61,6 +61,8 @@ async def _look(report: "Callable[[Check], None]") -> None:
     for check in configuration.checks(settings):
         report(check)
     entries = configuration.configured(settings)
+    async for check in approvals.checks(settings, entries):
+        report(check)
     for entry in entries:
         async with waiting(f"looking at database {entry.name}"):
             found = [check async for check in database.checks(entry, rewriting=settings.mask_source_rewrite)]

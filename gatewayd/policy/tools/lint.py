@@ -12,6 +12,7 @@ import msgspec
 
 from gatewayd.catalog import Catalog, Relation
 from gatewayd.policy.decide import access
+from gatewayd.policy.decide.guardrails import classes_held
 from gatewayd.policy.file.model import Level, Limits, Policy, TableKey
 from gatewayd.policy.file.problem import Path
 from gatewayd.policy.tools.draft import READABLE, SYSTEM
@@ -42,7 +43,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 def lint(policy: Policy, catalog: Catalog | None = None) -> tuple[Finding, ...]:
     """Findings, the gravest first, else in the order of the policy file. Without a catalog the names are taken as they stand."""
-    found = [*_posture(policy), *_keys(policy, catalog), *_limits(policy)]
+    found = [*_posture(policy), *_keys(policy, catalog), *_limits(policy), *_approvals(policy)]
     if catalog is not None:
         found += [
             *_against(policy, catalog),
@@ -145,6 +146,32 @@ def _limits(policy: Policy) -> Iterator[Finding]:
         if value > most:
             usual = getattr(Limits(), name)
             yield Finding("medium", ("limits", name), f"{name} is {value}: {why}", f"at most {most}; {usual} when left out")
+
+
+def _approvals(policy: Policy) -> Iterator[Finding]:
+    held = classes_held(policy.approvals)
+    if not held:
+        return
+    access_ = policy.table_access
+    if policy.guardrails.block_dml or (access_.default != "read_write" and "read_write" not in access_.tables.values()):
+        yield Finding(
+            "low", ("approvals",), "no write is permitted, so none waits for a person", "leave approvals out, or permit writes"
+        )
+        return
+    if "row_changes" in held and "whole_table_writes" not in held and not policy.guardrails.block_unqualified_dml:
+        yield Finding(
+            "medium",
+            ("approvals", "whole_table_writes"),
+            "changes of some rows wait for a person, and writes of whole tables do not",
+            "set whole_table_writes: true, or guardrails.block_unqualified_dml: true",
+        )
+    if not policy.approvals.preview:
+        yield Finding(
+            "low",
+            ("approvals", "preview"),
+            "reviewers do not see how many rows a write would touch",
+            "set preview: true; without a count there is no bound to set on rows",
+        )
 
 
 # --- against a catalog
