@@ -8,7 +8,6 @@ from gatewayd.approvals.gate import Unavailable
 from gatewayd.approvals.http_gate import HttpGate
 from gatewayd.approvals.messages import StatusAsked
 from gatewayd.cli.doctor.finding import Check, fail, ok, warn
-from gatewayd.cli.policyfile import Entry
 from gatewayd.config.settings import Settings
 from gatewayd.policy.decide.guardrails import classes_held
 
