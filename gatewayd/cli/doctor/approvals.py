@@ -16,7 +16,7 @@ _NOBODYS: Final = "gatewayd-doctor"
 """No request has this id: asking about it claims nothing."""
 
 
-async def checks(settings: Settings, entries: tuple[Entry, ...]) -> AsyncIterator[Check]:
+async def checks(settings: Settings, entries: tuple[DatabaseEntry, ...]) -> AsyncIterator[Check]:
     """Nothing where no gate is configured: a policy that needs one is refused then."""
     if settings.approval_url is None or settings.approval_token is None:
         return
