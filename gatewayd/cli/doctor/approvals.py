@@ -8,6 +8,7 @@ from gatewayd.approvals.gate import Unavailable
 from gatewayd.approvals.http_gate import HttpGate
 from gatewayd.approvals.messages import StatusAsked
 from gatewayd.cli.doctor.finding import Check, fail, ok, warn
+from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.config.settings import Settings
 from gatewayd.policy.decide.guardrails import classes_held
 
