@@ -1,0 +1,131 @@
+"""Agent tokens as the store has them: a MAC under the project's token key, found through a keyed hash (`directory`).
+
+The project's token key is HMAC of one value of the ring CONTROL_TOKEN_PEPPER and the project. Which value is kept with the project,
+because gateways get one key for all its tokens: a new value of the ring serves projects that are made from then on.
+"""
+
+from typing import Final
+
+import msgspec
+
+from gatewayd.control.console import Console
+from gatewayd.control.keyring.ring import Key, Ring
+from gatewayd.control.store.statement import Statement
+from gatewayd.control.store.store import Transaction
+from gatewayd.control.tokens.text import SHOWN, TokenKind, is_token
+from gatewayd.link.formats.agent_tokens import token_mac
+from gatewayd.link.formats.bundle import Agents, AgentToken
+
+PEPPER_OF: Final = Statement("SELECT token_pepper FROM projects WHERE org_id = $1 AND project_id = $2")
+OF_PROJECT: Final = Statement(
+    "SELECT token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, used_ms, revoked_ms, calls_a_day, rows_a_day"
+    " FROM agent_tokens WHERE project_id = $1 AND token_id > $2 ORDER BY token_id LIMIT $3"
+)
+FIND: Final = Statement(
+    "SELECT token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, used_ms, revoked_ms, calls_a_day, rows_a_day"
+    " FROM agent_tokens WHERE project_id = $1 AND token_id = $2"
+)
+FIND_PLACE: Final = Statement("SELECT org_id, project_id, id FROM directory WHERE kind = 'agent_token' AND lookup = $1")
+ADD: Final = Statement(
+    "INSERT INTO agent_tokens (project_id, token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, calls_a_day, rows_a_day)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+)
+ADD_PLACE: Final = Statement(
+    "INSERT INTO directory (kind, lookup, org_id, project_id, id) VALUES ('agent_token', $1, $2, $3, $4)"
+)
+REVOKE: Final = Statement(
+    "UPDATE agent_tokens SET revoked_ms = $3 WHERE project_id = $1 AND token_id = $2 AND revoked_ms IS NULL"
+)
+USED: Final = Statement(
+    "UPDATE agent_tokens SET used_ms = $3 WHERE project_id = $1 AND token_id = $2 AND COALESCE(used_ms, 0) < $3"
+)
+MOST: Final = 1000
+"""Tokens that one project may have, revoked ones among them."""
+
+
+class Token(msgspec.Struct, frozen=True):
+    token_id: str
+    kind: TokenKind
+    name: str
+    person_id: str
+    mac: bytes
+    shown: str
+    created_ms: int
+    ends_ms: int | None
+    used_ms: int | None
+    revoked_ms: int | None
+    calls_a_day: int | None
+    rows_a_day: int | None
+
+    def is_valid(self, now_ms: int) -> bool:
+        return self.revoked_ms is None and (self.ends_ms is None or now_ms < self.ends_ms)
+
+
+class TokenPlace(msgspec.Struct, frozen=True):
+    """Where a token belongs, as `directory` has it."""
+
+    org_id: str
+    project_id: str
+    id: str
+
+
+class TokenKeyLost(Exception):
+    """The ring CONTROL_TOKEN_PEPPER no longer has the value that the project's tokens were made with."""
+
+
+def token_key(pepper: Ring, key_id: str, project_id: str) -> bytes:
+    """The project's token key, 32 bytes. Raises TokenKeyLost."""
+    key: Key | None = pepper.by_id(key_id) if key_id else pepper.current
+    if key is None:
+        raise TokenKeyLost(
+            f"CONTROL_TOKEN_PEPPER has no value {key_id}, which the project's tokens were made with; put it back, or revoke them"
+        )
+    return key.mac("token key", project_id.encode())
+
+
+async def key_of_project(tx: Transaction, pepper: Ring, org_id: str, project_id: str) -> bytes:
+    """As `token_key`, for a project of the store."""
+    return token_key(pepper, str(await tx.value(PEPPER_OF, org_id, project_id) or ""), project_id)
+
+
+async def add_token(tx: Transaction, console: Console, place: TokenPlace, text: str, token: Token) -> None:
+    """Store a token whose text was just made; `token.mac` and `token.shown` are filled in here."""
+    key = await key_of_project(tx, console.secrets.pepper, place.org_id, place.project_id)
+    mac = bytes.fromhex(token_mac(key, text))
+    await tx.run(
+        ADD, place.project_id, token.token_id, token.kind, token.name, token.person_id, mac, text[:SHOWN], token.created_ms,
+        token.ends_ms, token.calls_a_day, token.rows_a_day,
+    )  # fmt: skip
+    lookup = console.secrets.pepper.current.mac("agent token", text.encode())
+    await tx.run(ADD_PLACE, lookup, place.org_id, place.project_id, token.token_id)
+
+
+async def find_token(console: Console, text: str) -> tuple[TokenPlace, Token] | None:
+    """The valid token of a text, and where it belongs. Each value of the ring is tried."""
+    if not is_token(text):
+        return None
+    now_ms = console.now_ms()
+
+    async def work(tx: Transaction) -> tuple[TokenPlace, Token] | None:
+        for pepper in console.secrets.pepper.keys:
+            place = await tx.row(TokenPlace, FIND_PLACE, pepper.mac("agent token", text.encode()))
+            if place is not None:
+                token = await tx.row(Token, FIND, place.project_id, place.id)
+                return (place, token) if token is not None and token.is_valid(now_ms) else None
+        return None
+
+    return await console.store.transaction(work)
+
+
+async def agents_of(tx: Transaction, console: Console, org_id: str, project_id: str, now_ms: int) -> Agents:
+    """What a bundle says of agents: the project's token key and its valid tokens. A project without tokens lets no agent in."""
+    key = await key_of_project(tx, console.secrets.pepper, org_id, project_id)
+    found = await tx.rows(Token, OF_PROJECT, project_id, "0" * 26, MOST)
+    return Agents(
+        token_key=key.hex(),
+        tokens=tuple(
+            AgentToken(token.token_id, token.mac.hex(), token.name, token.person_id, token.ends_ms)
+            for token in found
+            if token.is_valid(now_ms)
+        ),
+    )
