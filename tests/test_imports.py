@@ -45,7 +45,8 @@ CORE = ("sql", "policy", "shields", "masking", "catalog", "audit.events", "mcp.m
 CONTROL_MAY_USE = (
     "gatewayd.control", "gatewayd.log", "gatewayd.config", "gatewayd.http", "gatewayd.keys", "gatewayd.process_memory",
     "gatewayd.audit.ids", "gatewayd.audit.tree", "gatewayd.notify.systemd", "gatewayd.postgres.driver",
-    "gatewayd.postgres.embedded", "gatewayd.approvals.messages",
+    "gatewayd.postgres.embedded", "gatewayd.approvals.messages", "gatewayd.link.formats", "gatewayd.policy", "gatewayd.sql",
+    "gatewayd.masking", "gatewayd.shields", "gatewayd.catalog",
 )  # fmt: skip
 IMPURE = {
     "asyncio", "asyncpg", "hypercorn", "os", "pathlib", "quart", "quart_trio", "random", "secrets", "select", "signal", "socket",

@@ -97,7 +97,7 @@ async def issue_bundle(
         on_stale=terms.on_stale,
         state="paused" if project.state == "paused" else "enforced",
         tests=terms.tests,
-        agents=await agents_of(tx, console, org_id, project_id, now_ms),
+        agents=await agents_of(tx, console, project_id, now_ms),
         public_urls=terms.public_urls,
         audit=terms.audit,
         view_definitions=terms.view_definitions,

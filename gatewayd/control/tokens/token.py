@@ -1,7 +1,7 @@
 """Agent tokens as the store has them: a MAC under the project's token key, found through a keyed hash (`directory`).
 
-The project's token key is HMAC of one value of the ring CONTROL_TOKEN_PEPPER and the project. Which value is kept with the project,
-because gateways get one key for all its tokens: a new value of the ring serves projects that are made from then on.
+The project's token key is HMAC of one value of the ring CONTROL_TOKEN_PEPPER and the project. Which value is kept (`token_keys`),
+because gateways get one key for all its tokens: a new value of the ring serves projects that make their first token then.
 """
 
 from typing import Final
@@ -9,14 +9,15 @@ from typing import Final
 import msgspec
 
 from gatewayd.control.console import Console
-from gatewayd.control.keyring.ring import Key, Ring
+from gatewayd.control.keyring.ring import Ring
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.tokens.text import SHOWN, TokenKind, is_token
 from gatewayd.link.formats.agent_tokens import token_mac
 from gatewayd.link.formats.bundle import Agents, AgentToken
 
-PEPPER_OF: Final = Statement("SELECT token_pepper FROM projects WHERE org_id = $1 AND project_id = $2")
+PEPPER_OF: Final = Statement("SELECT pepper FROM token_keys WHERE project_id = $1")
+KEEP_PEPPER: Final = Statement("INSERT INTO token_keys (project_id, pepper) VALUES ($1, $2) ON CONFLICT (project_id) DO NOTHING")
 OF_PROJECT: Final = Statement(
     "SELECT token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, used_ms, revoked_ms, calls_a_day, rows_a_day"
     " FROM agent_tokens WHERE project_id = $1 AND token_id > $2 ORDER BY token_id LIMIT $3"
@@ -27,7 +28,8 @@ FIND: Final = Statement(
 )
 FIND_PLACE: Final = Statement("SELECT org_id, project_id, id FROM directory WHERE kind = 'agent_token' AND lookup = $1")
 ADD: Final = Statement(
-    "INSERT INTO agent_tokens (project_id, token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, calls_a_day, rows_a_day)"
+    "INSERT INTO agent_tokens"
+    " (project_id, token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, calls_a_day, rows_a_day)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 )
 ADD_PLACE: Final = Statement(
@@ -73,24 +75,19 @@ class TokenKeyLost(Exception):
     """The ring CONTROL_TOKEN_PEPPER no longer has the value that the project's tokens were made with."""
 
 
-def token_key(pepper: Ring, key_id: str, project_id: str) -> bytes:
-    """The project's token key, 32 bytes. Raises TokenKeyLost."""
-    key: Key | None = pepper.by_id(key_id) if key_id else pepper.current
+async def token_key(tx: Transaction, pepper: Ring, project_id: str) -> bytes:
+    """The project's token key, 32 bytes, settled when it is first asked for. Raises TokenKeyLost."""
+    await tx.run(KEEP_PEPPER, project_id, pepper.current.key_id)
+    key_id = str(await tx.value(PEPPER_OF, project_id))
+    key = pepper.by_id(key_id)
     if key is None:
-        raise TokenKeyLost(
-            f"CONTROL_TOKEN_PEPPER has no value {key_id}, which the project's tokens were made with; put it back, or revoke them"
-        )
+        raise TokenKeyLost(f"CONTROL_TOKEN_PEPPER has no value {key_id}, which the project's tokens were made with; put it back")
     return key.mac("token key", project_id.encode())
-
-
-async def key_of_project(tx: Transaction, pepper: Ring, org_id: str, project_id: str) -> bytes:
-    """As `token_key`, for a project of the store."""
-    return token_key(pepper, str(await tx.value(PEPPER_OF, org_id, project_id) or ""), project_id)
 
 
 async def add_token(tx: Transaction, console: Console, place: TokenPlace, text: str, token: Token) -> None:
     """Store a token whose text was just made; `token.mac` and `token.shown` are filled in here."""
-    key = await key_of_project(tx, console.secrets.pepper, place.org_id, place.project_id)
+    key = await token_key(tx, console.secrets.pepper, place.project_id)
     mac = bytes.fromhex(token_mac(key, text))
     await tx.run(
         ADD, place.project_id, token.token_id, token.kind, token.name, token.person_id, mac, text[:SHOWN], token.created_ms,
@@ -117,9 +114,9 @@ async def find_token(console: Console, text: str) -> tuple[TokenPlace, Token] | 
     return await console.store.transaction(work)
 
 
-async def agents_of(tx: Transaction, console: Console, org_id: str, project_id: str, now_ms: int) -> Agents:
+async def agents_of(tx: Transaction, console: Console, project_id: str, now_ms: int) -> Agents:
     """What a bundle says of agents: the project's token key and its valid tokens. A project without tokens lets no agent in."""
-    key = await key_of_project(tx, console.secrets.pepper, org_id, project_id)
+    key = await token_key(tx, console.secrets.pepper, project_id)
     found = await tx.rows(Token, OF_PROJECT, project_id, "0" * 26, MOST)
     return Agents(
         token_key=key.hex(),

@@ -1,7 +1,7 @@
 """Trust documents: which working keys gateways believe, each version signed by the root (docs/link-protocol.md, Trust).
 
-The newest is made anew at a start when the ring CONTROL_SIGNING_KEY says something else: another working key, or another root, which
-the old root then signs too. All versions stay: a gateway that was off walks through them.
+The newest is made anew when the ring CONTROL_SIGNING_KEY says something else: another working key, or another root, which the
+old root then signs too. All versions stay: a gateway that was off walks through them.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""The control plane's signing keys, made from the ring CONTROL_SIGNING_KEY: root keys sign trust documents, working keys the rest.
+"""The control plane's signing keys, made from the ring CONTROL_SIGNING_KEY: root keys sign trust documents, others the rest.
 
 A ring of two values has two working keys, and gateways trust both: so the next one can be brought everywhere before it is used.
 """
