@@ -74,6 +74,11 @@ class Relation(msgspec.Struct, frozen=True, gc=False):
     definition: str = ""  # a view's or materialized view's query as pg_get_viewdef() prints it: every name qualified, no stars
     generated: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each generated column with the columns that it is made of
     constraints: tuple[Constraint, ...] = ()
+    shape_mark: int = 0
+    """Stands for the rows of the catalog that say what the relation is called, its columns, rules and children: with the first
+    change of one of them the server gives another number (`postgres/catalog/row_marks.py`). 0 for what nobody changes."""
+    keys_mark: int = 0
+    """The same of its indexes, constraints and triggers."""
 
     def rule_targets(self, events: Collection[Event] | None) -> tuple[int, ...]:
         """What the rules on these events touch; None: on any."""
@@ -100,6 +105,7 @@ class Function(msgspec.Struct, frozen=True, gc=False):
     """An aggregate's transition, final, … functions that are user-defined. PostgreSQL notes every aggregate as immutable; here
     `volatility` and `security_definer` are the worst of its functions, built-in ones too."""
     builtins: tuple[str, ...] = ()  # names of the built-in ones there, but for the plainly allowed ones and support routines
+    row: int = 0  # the transaction that wrote its row of pg_proc (xmin)
 
 
 class Operator(msgspec.Struct, frozen=True, gc=False):
@@ -126,6 +132,8 @@ class Type(msgspec.Struct, frozen=True, gc=False):
     builtins: tuple[str, ...] = ()
     extension: str | None = None
     base: str = ""  # of a domain the type it is made of at last, as in Column.type
+    oid: int = 0  # 0 of the row type of a relation, which that stands for
+    row: int = 0  # the transaction that wrote its row of pg_type (xmin)
 
 
 class Catalog(msgspec.Struct, frozen=True, dict=True):
@@ -139,6 +147,8 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
     operators: tuple[Operator, ...] = ()
     types: Mapping[tuple[str, str], Type] = {}
     encoding: str = "UTF8"  # server_encoding, as PostgreSQL spells it
+    everywhere_mark: int = 0
+    """As `Relation.shape_mark`, of what any statement may meet: schemas without which names are written, operators, casts."""
 
     @property
     def is_read(self) -> bool:

@@ -32,8 +32,9 @@ from gatewayd.masking.plan import UNMASKED, Plan, Rewritten, Withheld
 from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held, Permit
 from gatewayd.postgres.execute.error_words import told_less
+from gatewayd.postgres.execute.evidence import evidence
 from gatewayd.postgres.execute.failure import OUTCOME_UNKNOWN
-from gatewayd.postgres.execute.result import UNMASKABLE, ExecutionFailed, Result
+from gatewayd.postgres.execute.result import UNMASKABLE, CatalogChanged, ExecutionFailed, Result
 from gatewayd.postgres.execute.run import execute
 
 CLOSING_ROW_S: Final = 30.0
@@ -223,17 +224,13 @@ class _Call:
         """Steps four and five."""
         if isinstance(self.plan, Withheld):
             return await self._withhold(permit, self.plan)
-        masking = self.plan if isinstance(self.plan, Rewritten | PostExec) else None
         result: Result | None = None
         failure: ExecutionFailed | None = None
-        policy, catalog = self.deciding.enforced.policy, self.deciding.catalog
-        limits = preview.limits(policy.limits) if self.tool == "preview" else policy.limits
-        bound = self.approved.rows_at_most if self.approved is not None else None
         began = perf_counter()
         try:
-            result = await execute(self.database.pool, permit, limits, catalog, masking, self.deciding.caller, rows_at_most=bound)
+            result = await self._run(permit)
         except ExecutionFailed as failed:
-            failure = told_less(failed) if failed.is_inner and policy.hides_something else failed
+            failure = told_less(failed) if failed.is_inner and self.deciding.enforced.policy.hides_something else failed
             if failed.sqlstate[:2] in _CONNECTION_LOST:
                 self.database.refresher.suspect()
         except BaseException as stopped:
@@ -252,6 +249,44 @@ class _Call:
             return Broken(failure.sqlstate, failure.message, failure.hint, failure.position, audit_id)
         assert result is not None
         return Answered(result, audit_id)
+
+    async def _run(self, permit: Permit) -> Result:
+        """Once more where the database was changed under the statement, if it is decided again as it was (and so was audited)."""
+        try:
+            return await self._once(permit)
+        except CatalogChanged:
+            if not await self._is_decided_again(permit):
+                raise
+        return await self._once(permit)
+
+    async def _once(self, permit: Permit) -> Result:
+        deciding, statement = self.deciding, permit.allowed.statement
+        policy, catalog = deciding.enforced.policy, deciding.catalog
+        limits = preview.limits(policy.limits) if self.tool == "preview" else policy.limits
+        masking = self.plan if isinstance(self.plan, Rewritten | PostExec) else None
+        return await execute(
+            self.database.pool,
+            permit,
+            limits,
+            catalog,
+            masking,
+            deciding.caller,
+            rows_at_most=self.approved.rows_at_most if self.approved is not None else None,
+            evidence=evidence(statement, policy, catalog),
+        )
+
+    async def _is_decided_again(self, permit: Permit) -> bool:
+        await self.database.refresher.changed()
+        again = Deciding(self.database, self.gateway.masking, permit.query_id, self.deciding.caller)
+        known = await again.known(self.sql)
+        decision = await again.decide(known)
+        if (decision.allowed if isinstance(decision, Held) else decision) != permit.allowed:
+            return False
+        plan = await again.plan(known, permit.allowed.statement) if again.enforced.policy.column_masks else UNMASKED
+        if isinstance(plan, Withheld):
+            return False
+        self.deciding, self.plan = again, plan
+        return True
 
     async def _close(self, permit: Permit, began: float, result: Result | None, failure: ExecutionFailed | None) -> None:
         """The closing row. When it cannot be written the answer is given all the same: the statement did run (decision 4)."""

@@ -12,7 +12,7 @@ from typing import Final
 import asyncpg
 import msgspec
 
-FIRST_USER_OID: Final = 16384
+from gatewayd.postgres.catalog.row_marks import EVERYWHERE, KEYS, SHAPE
 
 BEGIN: Final = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog; "
@@ -21,17 +21,19 @@ BEGIN: Final = (
 
 SERVER: Final = (
     "SELECT current_database()::text AS database, current_setting('server_version_num')::int AS version, "
-    "current_setting('server_encoding') AS encoding"
+    f"current_setting('server_encoding') AS encoding, {EVERYWHERE} AS everywhere"
 )
 
-RELATIONS: Final = """
+RELATIONS: Final = f"""
 SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::text AS kind, c.reltype AS row_type,
        c.relrowsecurity AS row_security,
        EXISTS (SELECT FROM pg_options_to_table(c.reloptions) WHERE option_name = 'security_barrier' AND option_value::bool)
            AS is_barrier,
        coalesce(i.indrelid, s.refobjid, 0) AS belongs_to, a.names, a.types, a.required,
        a.numbers, i.indkey::int2[] AS index_numbers, i.indexprs IS NOT NULL AS index_computes,
-       CASE WHEN c.relkind IN ('v', 'm') AND c.oid >= 16384 THEN pg_get_viewdef(c.oid) END AS definition
+       CASE WHEN c.relkind IN ('v', 'm') AND c.oid >= 16384 THEN pg_get_viewdef(c.oid) END AS definition,
+       CASE WHEN c.relkind NOT IN ('i', 'I') AND c.oid >= 16384 THEN {SHAPE} ELSE 0 END AS shape,
+       CASE WHEN c.relkind NOT IN ('i', 'I') AND c.oid >= 16384 THEN {KEYS} ELSE 0 END AS keys
 FROM pg_class AS c
 JOIN pg_namespace AS n ON n.oid = c.relnamespace
 LEFT JOIN pg_index AS i ON i.indexrelid = c.oid
@@ -114,7 +116,7 @@ SELECT ev_class, ev_type::text, 'none', 0::oid FROM pg_rewrite WHERE ev_class >=
 FUNCTIONS: Final = """
 SELECT p.oid, n.nspname::text AS schema, p.proname::text AS name, p.provolatile::text AS volatility,
        p.prosecdef AS security_definer, l.lanname::text AS language, e.extname::text AS extension,
-       p.pronargs::int4 AS arguments, p.prokind::text AS kind
+       p.pronargs::int4 AS arguments, p.prokind::text AS kind, p.xmin::text::int8 AS row
 FROM pg_proc AS p
 JOIN pg_namespace AS n ON n.oid = p.pronamespace
 JOIN pg_language AS l ON l.oid = p.prolang
@@ -142,7 +144,7 @@ TYPES: Final = """
 SELECT t.oid, n.nspname::text AS schema, t.typname::text AS name, t.typtype::text AS kind,
        format_type(t.oid, NULL) AS printed, t.typelem AS element,
        t.typelem <> 0 AND t.typlen = -1 AND item.typarray = t.oid AS is_array, t.typbasetype AS base, t.typrelid AS row_of,
-       coalesce(r.rngsubtype, 0) AS subtype, e.extname::text AS extension,
+       coalesce(r.rngsubtype, 0) AS subtype, e.extname::text AS extension, t.xmin::text::int8 AS row,
        ARRAY[t.typinput, t.typoutput, t.typreceive, t.typsend, t.typmodin, t.typmodout, coalesce(r.rngcanonical, 0)]::oid[]
            AS functions
 FROM pg_type AS t

@@ -12,7 +12,8 @@ import asyncpg
 import trio
 
 from gatewayd.catalog import Catalog, Column, Constraint, Event, Function, Operator, Relation, Rule, Type
-from gatewayd.postgres.catalog.catalog_queries import FIRST_USER_OID, Rows
+from gatewayd.postgres.catalog.catalog_queries import Rows
+from gatewayd.postgres.catalog.row_marks import FIRST_USER_OID
 from gatewayd.postgres.catalog.type_reach import Reach, Reaches
 from gatewayd.sql.builtins import lookup as builtins
 
@@ -65,6 +66,7 @@ async def build(rows: Rows, revision: int) -> Catalog:
         functions=functions,
         operators=tuple(work.operators()),
         types=work.types(),
+        everywhere_mark=rows.server["everywhere"],
     )
 
 
@@ -135,6 +137,8 @@ class _Work:
                 definition=row["definition"] or "",
                 generated=tuple(generated.get(oid, ())),
                 constraints=tuple(constraints.get(oid, ())),
+                shape_mark=row["shape"],
+                keys_mark=row["keys"],
             )
 
     def _numbered(self) -> dict[int, dict[int, str]]:
@@ -183,6 +187,7 @@ class _Work:
                 kind=_FUNCTION_KINDS[row["kind"]],
                 calls=tuple(sorted(reach.functions)),
                 builtins=tuple(sorted(reach.builtins)),
+                row=row["row"],
             )
 
     def operators(self) -> Iterator[Operator]:
@@ -211,6 +216,8 @@ class _Work:
                 tuple(sorted(reach.builtins)),
                 row["extension"],
                 self._base(row),
+                0 if row["row_of"] else row["oid"],
+                row["row"],
             )
         for row in arrays:
             item = self.reaches.type_rows.get(row["element"])

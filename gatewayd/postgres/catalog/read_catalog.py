@@ -9,6 +9,7 @@ from gatewayd.catalog import Catalog
 from gatewayd.postgres.catalog import catalog_queries as queries
 from gatewayd.postgres.catalog.catalog_queries import Rows
 from gatewayd.postgres.catalog.catalog_rows import build
+from gatewayd.postgres.catalog.row_marks import FIRST_USER_OID
 from gatewayd.postgres.driver.session import Connection
 from gatewayd.postgres.execute.failure import FAILURES, failed
 from gatewayd.postgres.pool import Pool
@@ -55,7 +56,7 @@ async def _fetch(connection: Connection) -> Rows:
         row_types=await connection.fetch(queries.ROW_TYPES, _types_to_ask_for(relations, types)),
         checks=checks,
         casts=casts,
-        builtins=await connection.fetch(queries.BUILTINS, sorted(oid for oid in called if oid < queries.FIRST_USER_OID)),
+        builtins=await connection.fetch(queries.BUILTINS, sorted(oid for oid in called if oid < FIRST_USER_OID)),
     )
 
 

@@ -97,6 +97,11 @@ class CatalogRefresher:
         while not self.catalog.is_read:
             await self._one_ended.wait()
 
+    async def changed(self) -> None:
+        """What `catalog` says has turned out not to be so: wait for a read that begins now, at most UNKNOWN_WAIT_S."""
+        self.wrote(ddl=True)
+        await self.unknown()
+
     def statistics(self) -> RefreshStatistics:
         return RefreshStatistics(
             reads=self._reads,
@@ -177,4 +182,5 @@ async def _is_same(old: Catalog, new: Catalog) -> bool:
 
 
 def _small_parts(catalog: Catalog) -> tuple[object, ...]:
-    return catalog.database, catalog.server_version, catalog.operators, catalog.functions, catalog.types
+    everywhere = catalog.database, catalog.server_version, catalog.everywhere_mark
+    return *everywhere, catalog.operators, catalog.functions, catalog.types

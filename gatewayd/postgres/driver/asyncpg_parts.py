@@ -11,6 +11,7 @@ from typing import Any, Final
 import asyncpg
 from asyncpg import connect_utils, protocol
 from asyncpg.connection import Connection
+from asyncpg.prepared_stmt import PreparedStatement
 
 ATTRIBUTES: Final[tuple[tuple[Any, str], ...]] = (
     (connect_utils, "_connect"),
@@ -18,9 +19,12 @@ ATTRIBUTES: Final[tuple[tuple[Any, str], ...]] = (
     (Connection, "_protocol"),
     (Connection, "_addr"),
     (Connection, "_params"),
+    (PreparedStatement, "_state"),
     (protocol.Protocol, "backend_pid"),
     (protocol.Protocol, "backend_secret"),
     (protocol.Protocol, "copy_out"),
+    (protocol.Protocol, "bind_execute"),
+    (protocol.Protocol, "execute"),
     (protocol.Protocol, "query"),
     (protocol.Protocol, "is_in_transaction"),
 )

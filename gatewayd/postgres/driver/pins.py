@@ -11,6 +11,7 @@ IDLE_IN_TRANSACTION_MS: Final = 60_000
 PINNED: Final[Mapping[str, str]] = {
     "application_name": "gatewayd",
     "default_transaction_read_only": "on",
+    "default_transaction_isolation": "read committed",  # the guard must see what was committed while the statement ran
     "search_path": "public, pg_temp",  # pg_catalog is then searched first, temporary schemas last
     "TimeZone": "UTC",
     "DateStyle": "ISO, MDY",

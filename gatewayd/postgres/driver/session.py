@@ -20,7 +20,7 @@ from gatewayd.postgres.driver import asyncpg_parts as asyncpg_parts  # looks at 
 from gatewayd.postgres.driver.crossing import Crossing
 from gatewayd.postgres.driver.pins import IN_FORCE, UNDER_A_POOLER, at_startup, not_in_force, set_local, set_session
 from gatewayd.postgres.execute.failure import CANCELLED, CONNECTION_FAILED, FAILURES, failed, not_connected
-from gatewayd.postgres.execute.result import ExecutionFailed
+from gatewayd.postgres.execute.result import AnswerTooLarge, ExecutionFailed
 
 CONNECT_S: Final = 10.0
 GRACE_S: Final = 5.0
@@ -28,6 +28,10 @@ GRACE_S: Final = 5.0
 so no wait is longer than statement_timeout + 2 * GRACE_S."""
 
 T = TypeVar("T")
+
+
+PIECE_ROWS: Final = 100
+"""How many rows of an answer that cannot be limited on the server are asked for at a time."""
 
 
 class Described(NamedTuple):
@@ -47,6 +51,8 @@ class Connection:
         self._session = session
         self._protocol = session._protocol
         self._usable = True
+        self.has_guard = False
+        """Whether the guard's statement is prepared here (`execute/guard.py`)."""
         self._opened_at = trio.current_time()
         self.leads_to_standby = False
         """Set by a write that could not begin, or met a server that is read-only as a whole: a primary that is one no more."""
@@ -72,6 +78,7 @@ class Connection:
         """
 
         async def take(data: bytes) -> None:
+            self._taken()
             sink(data)
 
         tag: str = await self.run(self._protocol.copy_out(sql, take, None))
@@ -86,19 +93,22 @@ class Connection:
 
         return await self.run(prepared())
 
-    async def fetch_described(self, sql: str) -> Described:
-        """Rows of exactly one statement with the names and types of its columns."""
+    async def fetch_in_pieces(self, sql: str, keep: Callable[[Described], bool]) -> None:
+        """Hands the rows of exactly one statement to `keep`, with the names and types of its columns, until that says no. Within
+        a transaction that was begun, which ends the portal."""
 
-        async def prepared() -> Described:
+        async def pieces() -> None:
             statement = await self._session.prepare(sql, name="")
             columns = statement.get_attributes()
-            return Described(
-                names=tuple(column.name for column in columns),
-                types=tuple(column.type.name for column in columns),
-                records=await statement.fetch(),
-            )
+            names, types = tuple(column.name for column in columns), tuple(column.type.name for column in columns)
+            state, portal = statement._state, "gatewayd"
+            records, _, is_done = await self._protocol.bind_execute(state, (), portal, PIECE_ROWS, True, None)
+            self._taken()
+            while keep(Described(names, types, records)) and not is_done:
+                records, _, is_done = await self._protocol.execute(state, portal, PIECE_ROWS, True, None)
+                self._taken()
 
-        return await self.run(prepared())
+        await self.run(pieces())
 
     async def describe(self, sql: str) -> tuple[str, ...]:
         """Names of the output columns of a statement that is not run.
@@ -121,7 +131,7 @@ class Connection:
         await self.execute(self.begin_text(mode))
 
     def begin_text(self, mode: str) -> str:
-        return f"BEGIN {mode};" + (set_local(self.limits) if self.pins_locally else "")
+        return f"BEGIN ISOLATION LEVEL READ COMMITTED {mode};" + (set_local(self.limits) if self.pins_locally else "")
 
     async def rollback(self) -> None:
         """End the open transaction, if there is one; the session is discarded when that fails."""
@@ -140,9 +150,19 @@ class Connection:
                 raise failed(error) from error
         self.limits = limits
 
+    def hold_at_most(self, size: int | None) -> None:
+        """An answer of which more than so many bytes would have to be held at once ends the session: AnswerTooLarge."""
+        if self._crossing.transport is not None:
+            self._crossing.transport.most_held = size
+
+    def _taken(self) -> None:
+        if self._crossing.transport is not None:
+            self._crossing.transport.held = 0
+
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Cross over for one statement. Raises ExecutionFailed 57014 when the server stays silent past its own timeout."""
         limits = self.limits
+        self._taken()
         silence_s = limits.statement_timeout_ms / 1000 + GRACE_S if limits.statement_timeout_ms else float("inf")
         with trio.move_on_after(silence_s):
             try:
@@ -157,6 +177,8 @@ class Connection:
                     with trio.move_on_after(GRACE_S, shield=True):
                         await self._request_cancel()
                     self.terminate()
+                    if self._crossing.transport is not None and self._crossing.transport.is_overlong:
+                        raise AnswerTooLarge from None
                 raise
         raise ExecutionFailed(
             CANCELLED, f"the database did not answer within {silence_s:g} s (statement_timeout and {GRACE_S:g} s more); cancelled"

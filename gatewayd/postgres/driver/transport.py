@@ -16,8 +16,16 @@ import trio
 RECEIVE_BYTES: Final = 65536
 
 
+class Overlong(ConnectionError):
+    """More has arrived than `Transport.most_held` permits."""
+
+
 class Transport(asyncio.Transport):
-    """`call_soon` is how the protocol learns of a loss: never in the middle of its own call."""
+    """`call_soon` is how the protocol learns of a loss: never in the middle of its own call.
+
+    `held` counts the bytes that the protocol was given since somebody last took something out of it. With `most_held` set, more
+    than so many end the connection: the protocol keeps a message until it is whole, and one row or error text may be a gigabyte.
+    """
 
     def __init__(self, sock: socket.socket, call_soon: Callable[..., object]) -> None:
         super().__init__()
@@ -29,6 +37,9 @@ class Transport(asyncio.Transport):
         self._tls: ssl.SSLObject | None = None
         self._from_network = ssl.MemoryBIO()
         self._to_network = ssl.MemoryBIO()
+        self.held = 0
+        self.most_held: int | None = None
+        self.is_overlong = False
 
     # what asyncpg's protocol calls
 
@@ -97,7 +108,7 @@ class Transport(asyncio.Transport):
         if not data:
             self._lose(None)
         elif self._tls is None:
-            self._protocol.data_received(data)
+            self._deliver(data)
         else:
             self._receive_tls(data)
 
@@ -134,6 +145,14 @@ class Transport(asyncio.Transport):
 
     # inside
 
+    def _deliver(self, data: bytes) -> None:
+        self.held += len(data)
+        if self.most_held is not None and self.held > self.most_held:
+            self.is_overlong = True
+            self._lose(Overlong())
+            return
+        self._protocol.data_received(data)
+
     def _send_more(self) -> None:
         sent = self._socket.send(self._unsent)
         del self._unsent[:sent]
@@ -154,7 +173,7 @@ class Transport(asyncio.Transport):
                     if not clear:
                         self._lose(None)
                         return
-                    self._protocol.data_received(clear)
+                    self._deliver(clear)
             except ssl.SSLWantReadError:
                 raise
             except ssl.SSLError as error:

@@ -34,3 +34,26 @@ class ExecutionFailed(Exception):
         self.hint = hint
         self.position = position
         self.is_inner = is_inner
+
+
+class CatalogChanged(ExecutionFailed):
+    """Objects that the decision rests on changed while the statement ran: nothing of it may be told, and a write is undone."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "40001",
+            "tables, views or functions that this statement uses were changed while it ran, so it was stopped and nothing took "
+            "effect",
+            "send the statement again; where that fails too, wait until the change of the schema is done",
+        )
+
+
+class AnswerTooLarge(ExecutionFailed):
+    """One piece of an answer (a row, the words of an error) is larger than what may be held of it. The session is closed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "54000",
+            "the database's answer to this statement has a row or an error text that is larger than the gateway takes",
+            "ask for less: fewer columns, or a part of a long value with substr()",
+        )

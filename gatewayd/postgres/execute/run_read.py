@@ -9,8 +9,10 @@ from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.policy.file.model import Limits
 from gatewayd.postgres.driver.session import Connection
 from gatewayd.postgres.execute.copy_rows import CopyRows
+from gatewayd.postgres.execute.evidence import Evidence
 from gatewayd.postgres.execute.failure import FAILURES, failed
-from gatewayd.postgres.execute.result import Result
+from gatewayd.postgres.execute.guard import ask, guard, spoke
+from gatewayd.postgres.execute.result import ExecutionFailed, Result
 from gatewayd.postgres.execute.wrap import AS_THEY_ARE, Sent, Shown
 from gatewayd.sql.facts.statement import Statement
 from gatewayd.sql.text.parse import is_large
@@ -36,42 +38,72 @@ async def read(
     *,
     undone: bool = False,
     heap_order: bool = False,
+    evidence: Evidence | None = None,
 ) -> Result:
     """Run a wrapped query. Session settings make its transaction READ ONLY; under a pooler the text says it itself.
 
-    `undone` rolls the transaction back, for a query that may run code which changes settings of the session.
+    `undone` rolls the transaction back, for a query that may run code which changes settings of the session. Raises
+    CatalogChanged where `evidence` does not hold any more when the query has ended, however it ended.
     """
     if parameters:
-        return await _read_bound(
-            connection, sent.bindable().behind(*_ALL_IN_ONE), limits, parameters, undone=undone, heap_order=heap_order
-        )
-    if connection.pins_locally or heap_order or undone:
+        bound = sent.bindable().behind(*_ALL_IN_ONE)
+        return await _read_bound(connection, bound, limits, parameters, undone, heap_order, evidence)
+    begins = connection.pins_locally or heap_order or undone
+    end = "ROLLBACK" if undone else "COMMIT"
+    if begins:
         order = HEAP_ORDER if heap_order else ""
-        sent = sent.behind(connection.begin_text("READ ONLY") + order, "; ROLLBACK" if undone else "; COMMIT")
+        sent = sent.behind(connection.begin_text("READ ONLY") + order, f"; {end}" if evidence is None else "")
+    if evidence is not None:
+        sent = sent.behind("", f";{guard(connection, evidence)}")
     rows = CopyRows(limits.max_rows, limits.max_bytes, masking.row_mask() if masking is not None else None)
     try:
-        await connection.copy(sent.text, rows.feed)
+        tag = await connection.copy(sent.text, rows.feed)
+        if evidence is not None and begins:
+            await connection.execute(end)
     except FAILURES as error:
-        await connection.rollback()
-        raise failed(error, sent.position) from error
+        raise await refused(connection, failed(error, sent.position), evidence) from error
+    if evidence is not None:
+        spoke(connection, tag)
     return Result(rows=tuple(rows.rows), rows_returned=len(rows.rows), truncated=rows.is_truncated, withheld=rows.withheld)
 
 
 async def _read_bound(
-    connection: Connection, sent: Sent, limits: Limits, parameters: Sequence[object], *, undone: bool, heap_order: bool
+    connection: Connection,
+    sent: Sent,
+    limits: Limits,
+    parameters: Sequence[object],
+    undone: bool,
+    heap_order: bool,
+    evidence: Evidence | None,
 ) -> Result:
     begins = connection.pins_locally or undone or heap_order
     try:
         if begins:
             await connection.execute(connection.begin_text("READ ONLY") + (HEAP_ORDER if heap_order else ""))
         ((count, text),), _ = await connection.fetch_tagged(sent.text, *parameters)
+        if evidence is not None:
+            await ask(connection, evidence)
         if begins:
             await connection.execute("ROLLBACK" if undone else "COMMIT")
     except FAILURES as error:
+        raise await refused(connection, failed(error, sent.position), evidence) from error
+    except ExecutionFailed:  # the guard's
         await connection.rollback()
-        raise failed(error, sent.position) from error
+        raise
     rows = tuple(text.split(_BETWEEN_ROWS)[: limits.max_rows]) if text is not None else ()
     return Result(rows=rows, rows_returned=len(rows), truncated=len(rows) < count)
+
+
+async def refused(connection: Connection, failure: ExecutionFailed, evidence: Evidence | None) -> ExecutionFailed:
+    """What is told of a failed statement, its transaction ended: the planner itself can print a constant of a view that was just
+    put in place of the one that was decided about, so the guard is asked first."""
+    await connection.rollback()
+    if evidence is not None and connection.is_clean:
+        try:
+            await ask(connection, evidence)
+        except ExecutionFailed as unproved:
+            return unproved
+    return failure
 
 
 async def compose(

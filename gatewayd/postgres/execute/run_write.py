@@ -6,6 +6,7 @@ is not cancelled, because its outcome must be known.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 import trio
 
@@ -16,11 +17,18 @@ from gatewayd.postgres.driver.session import Connection
 from gatewayd.postgres.execute.copy_rows import CopyRows
 from gatewayd.postgres.execute.displayed_columns import shown
 from gatewayd.postgres.execute.failure import CANCELLED, CONNECTION_LOST, FAILURES, READ_ONLY, failed, outcome_unknown
-from gatewayd.postgres.execute.result import UNMASKABLE, ExecutionFailed, Result
+from gatewayd.postgres.execute.result import UNMASKABLE, CatalogChanged, ExecutionFailed, Result
 from gatewayd.postgres.execute.row_bound import RowBound
 from gatewayd.postgres.execute.run_read import HEAP_ORDER, compose
 from gatewayd.postgres.execute.wrap import Sent, as_written, wrap_below_with, wrap_query, wrap_returning
 from gatewayd.sql.facts.statement import Statement
+
+
+class Holds(Protocol):
+    """Raises CatalogChanged where what was decided rests on something that is not so any more; ExecutionFailed where nobody can
+    tell. `in_transaction`: the statement's own changes are there, uncommitted."""
+
+    async def __call__(self, *, in_transaction: bool) -> None: ...
 
 
 async def write(
@@ -33,10 +41,11 @@ async def write(
     *,
     heap_order: bool = False,
     bound: RowBound | None = None,
+    holds: Holds | None = None,
 ) -> Result:
     """Run a write, or a SELECT that locks rows. Raises ExecutionFailed; 08007 when the outcome of COMMIT is unknown.
 
-    What touches more rows than `bound` allows is rolled back.
+    What touches more rows than `bound` allows is rolled back. `holds` is asked before COMMIT, and after a failure.
     """
 
     async def run() -> Result:
@@ -65,10 +74,10 @@ async def write(
         await bound.check(result.rows_affected)
         return result
 
-    return await _in_transaction(connection, run_bounded)
+    return await _in_transaction(connection, run_bounded, holds)
 
 
-async def _in_transaction(connection: Connection, run: Callable[[], Awaitable[Result]]) -> Result:
+async def _in_transaction(connection: Connection, run: Callable[[], Awaitable[Result]], holds: Holds | None) -> Result:
     has_begun = False
     try:
         await connection.begin("READ WRITE")
@@ -76,10 +85,14 @@ async def _in_transaction(connection: Connection, run: Callable[[], Awaitable[Re
         result = await run()
         if not connection.is_in_transaction:
             raise ExecutionFailed("25P01", "the statement ended the gateway's transaction; its outcome is unknown")
+        if holds is not None:
+            await holds(in_transaction=True)
     except (*FAILURES, ExecutionFailed) as error:
         said = failed(error)
         connection.leads_to_standby = not has_begun or said.sqlstate == READ_ONLY
         await connection.rollback()
+        if holds is not None and connection.is_clean and not isinstance(said, CatalogChanged):
+            await holds(in_transaction=False)
         raise said from (None if said is error else error)
     await _commit(connection)
     return result
