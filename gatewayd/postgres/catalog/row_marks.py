@@ -36,18 +36,13 @@ KEYS: Final = _hash(
 """Of the relation `c`: indexes, constraints, and triggers (a foreign key of another table has some here). Masks ask for these."""
 
 
-def _all_rows(catalog: str, condition: str, order: str) -> str:
-    rows = f"pg_catalog.string_agg(x.xmin::pg_catalog.text, ',' ORDER BY x.{order})"
-    return f"(SELECT {rows} FROM pg_catalog.{catalog} AS x WHERE {condition})"
-
-
 EVERYWHERE: Final = _hash(
-    _all_rows("pg_namespace", "x.nspname IN ('public', 'pg_catalog')", "nspname"),
-    _all_rows("pg_operator", f"x.oid >= {FIRST_USER_OID}", "oid"),
-    _all_rows("pg_cast", f"x.oid >= {FIRST_USER_OID}", "oid"),
-    _all_rows("pg_constraint", f"x.contypid >= {FIRST_USER_OID}", "oid"),
+    "(SELECT x.xmin FROM pg_catalog.pg_namespace AS x WHERE x.nspname = 'public')",
+    _rows(f"pg_operator AS x WHERE x.oid >= {FIRST_USER_OID}", "oid"),
+    _rows(f"pg_cast AS x WHERE x.oid >= {FIRST_USER_OID}", "oid"),
+    _rows(f"pg_constraint AS x WHERE x.contypid >= {FIRST_USER_OID}", "contypid, x.oid"),
 )
-"""Of the database: the schemas that names without one are looked up in, user-defined operators and casts, CHECKs of domains."""
+"""Of the database: the schema that names without one are looked up in, user-defined operators and casts, CHECKs of domains."""
 
 
 def _listed(condition: str, catalog: str) -> str:

@@ -6,7 +6,7 @@ server confirmed it. Errors leave as asyncpg raises them; `failure.py` names the
 """
 
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, Final, NamedTuple, TypeVar
 
 import trio
@@ -51,8 +51,11 @@ class Connection:
         self._session = session
         self._protocol = session._protocol
         self._usable = True
-        self.has_guard = False
-        """Whether the guard's statement is prepared here (`execute/guard.py`)."""
+        self.guards: dict[Hashable, str] = {}
+        """Names of the guards that are prepared here, by what they ask (`execute/guard.py`)."""
+        self.guards_sent = 0
+        self.guard_sent: tuple[Hashable, str] | None = None
+        """The one that may be prepared by now: its message has not ended."""
         self._opened_at = trio.current_time()
         self.leads_to_standby = False
         """Set by a write that could not begin, or met a server that is read-only as a whole: a primary that is one no more."""
