@@ -282,7 +282,7 @@ class _Call:
         decision = await again.decide(known)
         if (decision.allowed if isinstance(decision, Held) else decision) != permit.allowed:
             return False
-        plan = await again.plan(known, permit.allowed.statement) if again.enforced.policy.column_masks else UNMASKED
+        plan = await again.plan(known, permit.allowed)
         if isinstance(plan, Withheld):
             return False
         self.deciding, self.plan = again, plan

@@ -11,9 +11,8 @@ from typing import Any, Final
 import asyncpg
 import trio
 
-from gatewayd.catalog import Catalog, Column, Constraint, Event, Function, Operator, Relation, Rule, Type
+from gatewayd.catalog import FIRST_USER_OID, Catalog, Column, Constraint, Event, Function, Operator, Relation, Rule, Type
 from gatewayd.postgres.catalog.catalog_queries import Rows
-from gatewayd.postgres.catalog.row_marks import FIRST_USER_OID
 from gatewayd.postgres.catalog.type_reach import Reach, Reaches
 from gatewayd.sql.builtins import lookup as builtins
 

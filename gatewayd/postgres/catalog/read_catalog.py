@@ -5,11 +5,10 @@ The rows are fetched here and put together by `catalog_rows.py`.
 
 from typing import Any
 
-from gatewayd.catalog import Catalog
+from gatewayd.catalog import FIRST_USER_OID, Catalog
 from gatewayd.postgres.catalog import catalog_queries as queries
 from gatewayd.postgres.catalog.catalog_queries import Rows
 from gatewayd.postgres.catalog.catalog_rows import build
-from gatewayd.postgres.catalog.row_marks import FIRST_USER_OID
 from gatewayd.postgres.driver.session import Connection
 from gatewayd.postgres.execute.failure import FAILURES, failed
 from gatewayd.postgres.pool import Pool

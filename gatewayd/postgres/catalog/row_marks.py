@@ -8,7 +8,7 @@ operators that exist for exactly these types: the guard runs on a search_path th
 
 from typing import Final
 
-FIRST_USER_OID: Final = 16384
+from gatewayd.catalog import FIRST_USER_OID
 
 
 def _rows(what: str, order: str) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from gatewayd.catalog import FIRST_USER_OID
 from gatewayd.postgres.catalog.catalog_queries import Rows
-from gatewayd.postgres.catalog.row_marks import FIRST_USER_OID
 from gatewayd.sql.builtins import lookup as builtins
 
 

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from gatewayd.catalog import Catalog, Function, Operator, Relation, Type
+from gatewayd.catalog import FIRST_USER_OID, Catalog, Function, Operator, Relation, Type
 from gatewayd.masking.rules.mask_rules import MaskRules
 from gatewayd.masking.rules.masked_views import covering
 from gatewayd.policy.decide.decision import Rules
 from gatewayd.policy.decide.relation_reach import Reach
 from gatewayd.policy.file.model import Policy
-from gatewayd.postgres.catalog.row_marks import FIRST_USER_OID
 from gatewayd.postgres.execute.output_names import is_surely_distinct
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.facts.statement import RelationUse, Star, Statement
@@ -109,7 +108,7 @@ class _Looked:
         if around is None:
             reached = {each.oid: each for each in self._reach.read(relation, only=False)}
             if writes:
-                reached.update((each.oid, each) for each in self._reach.written(relation, only=False))
+                reached.update((each.oid, each) for each in self._reach.written(relation, only=False, events=None))
             ahead = list(reached.values())
             while ahead:
                 each = ahead.pop()

@@ -41,7 +41,7 @@ async def execute(
 ) -> Result:
     """Run the statement of `permit` within `limits`: rewritten, or with masks put over its rows, as `masking` says; `caller`
     is whose share of the pool its session counts in. A write that touches more than `rows_at_most` rows, where that is given, is
-    rolled back. Raises ExecutionFailed; CatalogChanged when `evidence` does not hold after the statement has run: nothing of it is
+    rolled back. Raises ExecutionFailed; CatalogChanged when `evidence` does not hold after the statement has run: nothing is
     told then, and a write is undone.
 
     Cancelled, PostgreSQL has stopped working on the statement (or its session is closed) before trio.Cancelled leaves, and a
