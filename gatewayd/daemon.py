@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gatewayd.link.service import Link
 
 STOP_BEYOND_GRACE_S: Final = 45.0
-"""What stopping may take after the grace: cancelled statements confirmed, closing rows, the senders' last second."""
+"""How long stopping may take after the grace: confirming cancelled statements, closing rows, the senders' last second."""
 
 OnReady = Callable[[str], None]
 Announce = Callable[[str], Awaitable[None]]
@@ -100,7 +100,7 @@ class _Daemon:
         self._manager = ServiceManager(os.environ)
         self._webhook: DenyWebhook | None = None
         self._link: Link | None = None
-        # One is enough: a reload that has not begun yet reads what the later signals meant too.
+        # One is enough: a reload that has not begun yet serves the later signals too.
         self._hung_up, self._hangups = trio.open_memory_channel[None](1)
 
     async def run(self) -> None:
@@ -133,7 +133,7 @@ class _Daemon:
 
     async def _approvals(self, *, task_status: trio.TaskStatus[Approvals]) -> None:
         """The approval gate and what tells it of outcomes. When cancelled that gets a last second."""
-        from gatewayd.approvals.http_gate import HttpGate  # httpx: only who configures a gate pays for its import
+        from gatewayd.approvals.http_gate import HttpGate  # imports httpx, which is needed only where a gate is configured
 
         settings = self._settings
         assert settings.approval_url is not None
@@ -212,7 +212,7 @@ class _Daemon:
                 await self._listen_stdio(dispatch, announce, listener)
             else:
                 await self._listen_http(dispatch, gateway, reloader, announce, listener)
-            self._stop.set()  # the client of stdio went: the same way out as a signal
+            self._stop.set()  # the client of stdio has closed its end: stop as after a signal
             listener.cancel_scope.cancel()
 
     async def _listen_stdio(self, dispatch: Dispatch, announce: Announce, listener: trio.Nursery) -> None:
@@ -276,7 +276,7 @@ class _Daemon:
             self._serving.cancel()
 
     async def _heed_hangups(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Held for the whole life, so that SIGHUP ends this process at no time."""
+        """Receives SIGHUP for the whole life of the process, so that it never ends it."""
         with trio.open_signal_receiver(signal.SIGHUP) as signals, self._hung_up:
             task_status.started()
             async for number in signals:

@@ -1,8 +1,8 @@
 """One JSON object a line on stderr (decision 13): `time`, `level`, `msg`, then fields.
 
 `msg` texts are the constants below: they are API, alerts match on them. A field never holds SQL, row values or secrets. A line
-that nobody takes is dropped and counted: a full pipe, as of an agent that never reads stderr, must not stop the gateway.
-"""
+that cannot be written at once is dropped and counted: a full pipe, as of an agent that never reads stderr, must not stop the
+gateway."""
 
 import os
 import select
@@ -79,7 +79,7 @@ _RANK: Final[dict[LogLevel, int]] = {"debug": 0, "info": 1, "warning": 2, "error
 _PRIORITY: Final[dict[LogLevel, str]] = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>"}
 _FIELD_CHARACTERS: Final = 4096
 _LINE_BYTES: Final = 32 * 1024 - 64
-_ATOMIC_BYTES: Final = select.PIPE_BUF  # a pipe that can be written to takes so many at once
+_ATOMIC_BYTES: Final = select.PIPE_BUF  # a pipe that is ready takes so many bytes at once
 
 _threshold = _RANK["info"]
 _dropped = 0
@@ -87,29 +87,33 @@ _is_midline = False
 
 
 def set_level(level: LogLevel) -> None:
-    """Lines below `level` are not written from now on."""
+    """From now on lines below `level` are not written."""
     global _threshold
     _threshold = _RANK[level]
 
 
 def debug(msg: str, **fields: Field) -> None:
+    """Writes a line at level debug."""
     _write("debug", msg, fields)
 
 
 def info(msg: str, **fields: Field) -> None:
+    """Writes a line at level info."""
     _write("info", msg, fields)
 
 
 def warning(msg: str, **fields: Field) -> None:
+    """Writes a line at level warning."""
     _write("warning", msg, fields)
 
 
 def error(msg: str, **fields: Field) -> None:
+    """Writes a line at level error."""
     _write("error", msg, fields)
 
 
 def places(bug: BaseException) -> dict[str, Field]:
-    """A bug's class and the lines it came through, as fields. Never its message: that may quote SQL or data."""
+    """The exception's class and the lines it passed through, as fields. Never its message, which may quote SQL or data."""
     frames = traceback.extract_tb(bug.__traceback__)
     trace = " ".join(f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno}" for frame in frames)
     return {"error_class": type(bug).__name__, "trace": trace}
@@ -123,7 +127,7 @@ def _write(level: LogLevel, msg: str, fields: dict[str, Field]) -> None:
     for key, value in fields.items():
         line[key] = value[:_FIELD_CHARACTERS] if isinstance(value, str) else value
     text = _json(line)
-    if len(text) > _LINE_BYTES:  # journald splits longer records in two, and the JSON dies
+    if len(text) > _LINE_BYTES:  # journald splits longer records in two, and neither half is JSON
         text = _json({"time": now, "level": level, "msg": msg, "fields_cut": True})
     global _dropped
     if _dropped:
@@ -147,7 +151,7 @@ def _json(line: dict[str, Field]) -> bytes:
 
 
 def _give(level: LogLevel, text: bytes) -> bool:
-    """Writes one line whole, so that lines of several tasks never interleave; False when nobody takes it now."""
+    """Writes one line in one piece, so that lines of several tasks never interleave. False when it cannot be written now."""
     global _is_midline
     prefix = _PRIORITY[level].encode() if _to_journal() else b""
     line = (b"\n" if _is_midline else b"") + prefix + text + b"\n"
@@ -157,10 +161,10 @@ def _give(level: LogLevel, text: bytes) -> bool:
     try:
         while written < len(line):
             if not poll.poll(0):
-                _is_midline = _is_midline or written > 0  # the next line that is taken starts on its own
+                _is_midline = _is_midline or written > 0  # the next line that is written starts on a new line
                 return False
             written += os.write(2, line[written : written + _ATOMIC_BYTES])
-    except OSError:  # closed: there is no other place to say so
+    except OSError:  # stderr is closed, and there is no other place to report it
         return True
     _is_midline = False
     return True

@@ -1,5 +1,6 @@
-"""Memory that stays for good is looked at no more, what each answer needs is kept, and what a flood needed is handed back: left
-to themselves, Python goes through all of the first now and then, and glibc hands back the second and keeps the third."""
+"""Memory that lives as long as the process is no longer scanned by the collector, memory that each answer needs is kept, and
+memory that only a flood needed is given back to the system. By default Python scans the first at each full collection, and glibc
+gives back the second and keeps the third."""
 
 import ctypes
 import gc
@@ -13,15 +14,15 @@ _C: Final = ctypes.CDLL(None)
 
 
 def settle() -> None:
-    """To be called once the start is over: a full collection stops everything, and the 70 000 objects that were loaded by then
-    are most of what it would go through, 30 ms and more."""
+    """To be called once, after the start. A full collection stops the process for 30 ms and more, mostly to scan the 70 000
+    objects that exist by then."""
     gc.freeze()
     _keep_pages_of_answers()
 
 
 def _keep_pages_of_answers() -> None:
-    """glibc's own thresholds follow the largest block freed so far, and an answer takes several of that size: its pages went back
-    when it was sent, and the next one began with 200 to 1000 fresh ones, 0.4 to 2 ms."""
+    """Fixes glibc's thresholds. By default they follow the largest block freed so far, so an answer's pages went back to the
+    system when it was sent and the next answer took 200 to 1000 fresh ones: 0.4 to 2 ms."""
     mallopt = getattr(_C, "mallopt", None)  # musl has none
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _LARGEST_BLOCK_BYTES)
@@ -30,29 +31,31 @@ def _keep_pages_of_answers() -> None:
 
 @final
 class Tide:
-    """How much was held at once since nothing was."""
+    """The highest total since it was last zero."""
 
     def __init__(self) -> None:
         self._most = 0
 
     def rises(self, held: int) -> None:
+        """Notes the total; only the highest counts."""
         self._most = max(self._most, held)
 
     def ebbs(self) -> None:
-        """Nothing is held or referred to any more."""
+        """To be called when the total is zero again and nothing refers to the memory."""
         if self._most >= _WORTH_BYTES:
             trim()
         self._most = 0
 
 
 def trim() -> None:
-    """glibc keeps the whole heap for one block in use at its end; this gives back every page of it that is free."""
+    """Gives every free page of the heap back to the system. By itself glibc keeps the whole heap while one block at its end is in
+    use."""
     malloc_trim = getattr(_C, "malloc_trim", None)  # musl has none, and keeps less
     if malloc_trim is not None:
         malloc_trim(0)
 
 
 def collect() -> None:
-    """The same for Python's own arenas: a full collection empties its free lists too. Stops everything for some 10 ms."""
+    """The same for Python's arenas, by a full collection, which also empties the free lists. Stops the process for some 10 ms."""
     gc.collect()
     trim()

@@ -12,7 +12,7 @@ from gatewayd import __version__
 
 PROTOCOL: Final = "2026-07-28"
 CALL_S: Final = 3600.0
-"""The statement has its own bound in the policy; this one only ends a wait for a server that is gone."""
+"""The policy bounds the statement itself; this only ends a wait for a server that has stopped answering."""
 
 
 class Unanswered(Exception):

@@ -37,7 +37,7 @@ def command(connect: bool) -> None:
 
 
 def unwritable(path: Path) -> str | None:
-    """Why the audit file could not be opened for writing there, as far as can be told without creating anything."""
+    """Why the audit file could not be opened for writing, as far as that can be found out without creating anything."""
     if path.is_dir():
         return f"`{path}` is a folder; expected the path of a file"
     nearest = next(folder for folder in (path, *path.parents) if folder.exists())

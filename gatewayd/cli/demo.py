@@ -52,7 +52,7 @@ def command(state: Path | None, port: int | None) -> None:
         with demo.running():
             try:
                 code = _serve(demo, port or demo.port(), hangup_stops=signal.SIGHUP in ending)
-            finally:  # PostgreSQL stops within a second; nothing may cut that short
+            finally:  # PostgreSQL stops within a second; that must not be interrupted
                 _heed_no_more()
     except EmbeddedUnavailable as unavailable:
         click.echo(f"gatewayd demo: {unavailable}", err=True)
@@ -85,7 +85,7 @@ def introduction(demo: Demo, url: str) -> str:
         "DATABASE_URL": demo.database_url,
         "GATEWAY_POLICY_FILE": str(demo.policy_path),
         "GATEWAY_MASK_SALT_FILE": str(demo.salt_path),
-        "DB_PATH": str(demo.folder / "audit-stdio.db"),  # an audit file has one writer, and the daemon is the other one's
+        "DB_PATH": str(demo.folder / "audit-stdio.db"),  # an audit file has one writer, so each gatewayd has its own
     }
     desktop = {"mcpServers": {"shop": {"command": stdio[0], "args": stdio[1:], "env": variables}}}
     cursor = {"mcpServers": {"shop": {"url": url}}}

@@ -1,4 +1,4 @@
-"""A group of commands of which only the one meant is imported; wrong words are told what to type instead.
+"""A group of commands that imports only the command that runs, and suggests the right word for a wrong one.
 
 `gatewayd serve --stdio` is started by an agent that waits for it, so the overview of a group is written beside it, not read from
 the commands.

@@ -1,5 +1,5 @@
-"""How a command says what it found (decision 14): tables and colours for people, JSON lines for programs, nothing that could
-drive a terminal. Findings go to stdout, remarks about them to stderr.
+"""How commands print (decision 14): tables and colours for people, JSON lines for programs, nothing that could control a
+terminal. Findings go to stdout, remarks about them to stderr.
 
 rich is imported only where stdout is a terminal. It honours NO_COLOR by itself.
 """
@@ -17,7 +17,7 @@ Record = Mapping[str, object]
 # What JSON may hold raw and a terminal, or the eye, may be deceived by: C1 controls, marks that turn the direction of text,
 # blanks without width. Escaped in JSON they mean the same.
 _DECEIVING: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-_CELL_CHARACTERS: Final = 2000  # rich wraps what is longer over pages
+_CELL_CHARACTERS: Final = 2000  # rich would wrap a longer text over pages
 
 
 class TableColumn(msgspec.Struct, frozen=True):
@@ -103,8 +103,8 @@ def cell(value: object) -> str:
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """The text without anything that drives a terminal (trap 19): blanks for line ends and tabs, unless `lines` keeps the former;
-    escapes for all else that cannot be seen."""
+    """The text without anything that controls a terminal (trap 19): line ends (unless `lines` keeps them) and tabs become blanks,
+    other invisible characters become escapes."""
     if text.isprintable():
         return text
     return "".join(_shown(character, lines=lines) for character in text.replace("\r\n", "\n"))

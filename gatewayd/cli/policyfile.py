@@ -1,6 +1,6 @@
 """The policy file of a command's argument, as values; or the end of the command with every problem (decisions 2 and 14).
 
-Looking at a policy takes no environment: what stands for a secret, a salt or an approval gate is the affair of `gatewayd check`.
+This needs no environment: secrets, the salt and the approval gate are checked by `gatewayd check`.
 """
 
 import os

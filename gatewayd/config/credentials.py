@@ -22,6 +22,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
+        """The text itself."""
         return self._text
 
     def __repr__(self) -> str:
@@ -42,7 +43,7 @@ class CredentialProblem(Exception):
 
 
 def read_credential(name: str, environ: Mapping[str, str], read_file: ReadFile) -> str | None:
-    """The secret's text, None when it is nowhere. An empty text is handed on: who asks knows whether that is an error.
+    """The secret's text, None when it is nowhere. An empty text is returned as it is: the caller knows whether that is an error.
 
     A file loses one newline at its end, as editors and `systemd-creds` leave it.
     """

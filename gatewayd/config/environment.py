@@ -35,6 +35,7 @@ class Environment:
         self.warnings: list[str] = []
 
     def report(self, name: str, wrong: str, expected: str) -> None:
+        """Notes a problem: `name: found; expected …`."""
         self.problems.append(f"{name}: {wrong}; expected {expected}")
 
     def text(self, name: str) -> str | None:
@@ -42,7 +43,8 @@ class Environment:
         return self.environ.get(name) or self.defaults[name]
 
     def secret(self, name: str, *, header: bool = False) -> Secret | None:
-        """A secret; `header` for one that travels in an HTTP header. An empty one would open what it should lock."""
+        """A secret; `header` for one that travels in an HTTP header. An empty one is a problem: it would be a secret that
+        everybody knows."""
         try:
             value = read_credential(name, self.environ, self.read_file)
         except CredentialProblem as problem:
@@ -59,12 +61,14 @@ class Environment:
         return Secret(value)
 
     def flag(self, name: str) -> bool:
+        """A boolean (decision 1)."""
         value = (self.text(name) or "").lower()
         if value not in _TRUE | _FALSE:
             self.report(name, f"found {quoted(value)}", "1, true, yes, on, 0, false, no or off")
         return value in _TRUE
 
     def choice(self, name: str, words: tuple[str, ...]) -> str:
+        """One of `words`."""
         value = self.text(name) or ""
         if value not in words:
             self.report(name, f"found {quoted(value)}{did_you_mean(value, words)}", f"{', '.join(words[:-1])} or {words[-1]}")
@@ -72,6 +76,7 @@ class Environment:
         return value
 
     def integer(self, name: str, low: int, high: int) -> int:
+        """A whole number from `low` to `high`."""
         value = self.text(name) or ""
         if not is_decimal(value) or not low <= int(value) <= high:
             self.report(name, f"found {quoted(value)}", f"a whole number from {low} to {high}")
@@ -104,6 +109,7 @@ class Environment:
 
 
 def is_address(host: str) -> bool:
+    """Whether the text is an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -112,15 +118,17 @@ def is_address(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address that is bound so."""
     return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def is_unicode(text: str) -> bool:
-    """Whether the text has a UTF-8 form: bytes of the environment that are none arrive as lone surrogates."""
+    """Whether the text can be encoded as UTF-8: other bytes of the environment arrive as lone surrogates."""
     return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def is_decimal(text: str) -> bool:
+    """Whether the text is a plain decimal number, ASCII digits only."""
     return text.isascii() and text.isdigit() and len(text) <= 12
 
 

@@ -63,7 +63,7 @@ class Settings(msgspec.Struct, frozen=True):
     mask_salt: Secret | None
     mask_source_rewrite: bool
     indexer_token: Secret | None
-    deny_webhook: Secret | None  # a path or query may hold a key: of this address, and of the other two
+    deny_webhook: Secret | None  # secret because its path or query may hold a key, like the two addresses below
     deny_webhook_rules: frozenset[DenyRule]
     telemetry: TelemetryMode
     telemetry_endpoint: Secret | None
@@ -78,7 +78,7 @@ class Settings(msgspec.Struct, frozen=True):
     approval_token: Secret | None
     link: LinkSettings | None = None  # None: standalone
     proxy_secret: Secret | None = None
-    warnings: tuple[str, ...] = ()  # what is legal and probably not meant, one sentence each
+    warnings: tuple[str, ...] = ()  # settings that are legal and probably a mistake, one sentence each
 
 
 class SettingsErrors(Exception):
@@ -99,13 +99,13 @@ def read_bytes(path: str) -> bytes:
 
 
 def audit_path(environ: Mapping[str, str]) -> str:
-    """Where the audit file is, for who reads it without being configured to serve."""
+    """The path of the audit file, for commands that read it and need no further configuration."""
     state = environ.get("STATE_DIRECTORY", "").split(":")[0]  # systemd lists several with colons between
     return environ.get("DB_PATH") or (f"{state}/audit.db" if state else DEFAULTS["DB_PATH"]) or ""
 
 
 def state_dir(environ: Mapping[str, str]) -> str:
-    """Where the identity is, for who reads it without being configured to serve."""
+    """The folder of the identity, for commands that read it and need no further configuration."""
     state = environ.get("STATE_DIRECTORY", "").split(":")[0]
     return environ.get("GATEWAY_STATE_DIR") or state or str(Path(audit_path(environ)).parent)
 
@@ -250,7 +250,7 @@ class _Loader(Environment):
         return value
 
     def allowed_hosts(self, bound: str) -> tuple[str, ...] | None:
-        """Bound to loopback, only loopback names are asked for: another one is a web page that rebinds its DNS name."""
+        """Bound to loopback only loopback names are allowed: another name comes from a web page that rebinds its DNS name."""
         hosts = self.allowed("GATEWAY_ALLOWED_HOSTS", _ALLOWED_HOST, "host names such as gateway.example.com")
         if hosts is not None:
             return None if hosts == ANY else hosts
@@ -303,7 +303,8 @@ class _Loader(Environment):
         return float(value)
 
     def unknown_names(self) -> None:
-        """A misspelt name boots wider than meant. Only a warning: a service manager's own GATEWAY_… names are legal."""
+        """Warns of unknown GATEWAY_… names: a misspelt one starts with more access than intended. No error, since a service
+        manager may set its own."""
         known = sorted(NAMES)
         for name in sorted(self.environ):
             if (

@@ -6,8 +6,8 @@ import msgspec
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """`default` is the text that an unset variable stands for, None when it stands for nothing; `shown` is the default in words,
-    where the text alone would not say it. A secret is also read from a credential file and from the file named by NAME_FILE."""
+    """`default` is the text that an unset variable stands for, None when it has no default; `shown` is the default in words,
+    where that text is not clear alone. A secret is also read from a credential file and from the file named by NAME_FILE."""
 
     name: str
     default: str | None
@@ -18,6 +18,7 @@ class Variable(msgspec.Struct, frozen=True):
 
     @property
     def default_in_words(self) -> str:
+        """The default as README's table has it."""
         return self.shown or (self.default if self.default is not None else "none")
 
 

@@ -1,8 +1,8 @@
-"""How many tool calls run at once, how many may wait and how long, and whose turn it is: a stated limit, fair per caller.
+"""How many tool calls run at once, how many may wait and how long, and whose turn it is. The limits are stated, and fair to each
+caller.
 
-Refusing is the answer when it is certain that waiting is worse: too many wait already, or the call has waited its time. Under a
-flood the newest call of the caller with the longest queue goes first, so one who floods pushes out itself.
-"""
+A call is refused when too many wait already, or when it has waited its time. When the queue is full, the newest call of the
+caller with the longest queue is refused, so a caller that floods refuses itself."""
 
 from collections.abc import Hashable
 from typing import Final, Literal, final
@@ -18,9 +18,9 @@ CallRefusal = Literal["too_many_calls", "shutting_down"]
 
 
 class CallLimits(msgspec.Struct, frozen=True):
-    """`running` is above one pool's ten connections, so that decisions and audit writes overlap with execution. The steps of all
-    that run share one loop, so `running_per_caller` is how many steps of one caller a call of another may find before it.
-    `waiting_bytes` counts large arguments; a caller's are at most as many as it leaves free."""
+    """`running` is above one pool's ten connections, so that decisions and audit writes overlap with execution. All calls that
+    run share one loop, so `running_per_caller` bounds how many steps of one caller a call of another waits for. `waiting_bytes`
+    counts large arguments; a caller's are at most as many as it leaves free."""
 
     running: int = 32
     running_per_caller: int = 4
@@ -31,6 +31,8 @@ class CallLimits(msgspec.Struct, frozen=True):
 
 
 class AdmissionStatistics(msgspec.Struct, frozen=True):
+    """Counts of one admission, all of the same moment."""
+
     running: int
     waiting: int
     admitted: int  # since start
@@ -51,7 +53,7 @@ class Admission:
         self._draining = False
 
     def drain(self) -> None:
-        """From now on new calls are refused; those that run or wait already keep their places."""
+        """Refuses new calls from now on. Calls that run or wait keep their places."""
         self._draining = True
 
     async def enter(self, caller: Hashable, size_bytes: int = 0) -> CallRefusal | None:
@@ -66,6 +68,7 @@ class Admission:
         return "too_many_calls"
 
     def leave(self, caller: Hashable) -> None:
+        """Gives the slot of `caller` back."""
         self._turns.leave(caller)
 
     async def come_back(self, caller: Hashable) -> None:

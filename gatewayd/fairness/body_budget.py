@@ -1,8 +1,7 @@
 """How much of request bodies is held at once, from their first byte until their answer is written.
 
-One message may have 8 MiB, so connections times that would be more than a machine has. Over the budget a large body is refused,
-not made to wait: whoever keeps back a last byte would have the others wait too. Small bodies are always taken.
-"""
+One message may have 8 MiB, so connections times that would be more than a machine has. Over the budget a large body is refused
+and does not wait: a client that holds back its last byte would make all others wait. Small bodies are always taken."""
 
 from typing import Final, final
 
@@ -13,12 +12,15 @@ SMALL_BYTES: Final = 32 * 1024
 
 @final
 class BodyBudget:
+    """`budget_bytes` for all large request bodies at once."""
+
     def __init__(self, budget_bytes: int) -> None:
         self._budget: Final = budget_bytes
         self._held = 0
         self._tide: Final = Tide()
 
     def grow(self, by: int) -> bool:
+        """Takes `by` bytes; False, and nothing taken, when they do not fit."""
         if self._held + by > self._budget:
             return False
         self._held += by
@@ -26,6 +28,7 @@ class BodyBudget:
         return True
 
     def give_back(self, size: int) -> None:
+        """Gives `size` bytes back."""
         self._held -= size
         if not self._held:
             self._tide.ebbs()
@@ -33,7 +36,7 @@ class BodyBudget:
 
 @final
 class BodyShare:
-    """What one request holds of the budget. `give_back` when nothing refers to the body any more."""
+    """The part of the budget that one request holds. Call `give_back` when nothing refers to the body any more."""
 
     __slots__ = ("_bodies", "_size")
 
@@ -51,5 +54,6 @@ class BodyShare:
         return True
 
     def give_back(self) -> None:
+        """Gives back what this request holds. May be called again."""
         if self._size:
             self._bodies.give_back(self._size)

@@ -1,10 +1,10 @@
 """FairSlots: slots that callers share fairly. Nothing here knows what a slot is for: a call, a session with a database, a thread.
 
 A caller holds at most as many slots as it leaves free, so whoever comes next finds one; the more callers there are, the less each
-may hold. A slot that becomes free goes to the waiting caller served longest ago. What a caller is, is the caller's business; None
-is the gateway itself, which may hold all of them and takes its turn like the others.
+may hold. A slot that becomes free goes to the waiting caller served longest ago. Any hashable value stands for a caller. None is
+the gateway itself, which may hold all slots and takes its turn like the others.
 
-A fixed share per caller was the other choice: it either leaves slots unused or lets two callers take all there are.
+A fixed share for each caller was the alternative: it either leaves slots unused or lets two callers take all of them.
 """
 
 from collections import OrderedDict, deque
@@ -44,7 +44,8 @@ class FairSlots:
         return True
 
     async def wait(self, caller: Hashable) -> bool:
-        """Waits behind the same caller's others; whether a slot is taken then. False: pushed out. Cancelled: none is taken."""
+        """Waits behind the same caller's earlier waits; whether a slot is taken then. False: it was pushed out. Cancelled: no
+        slot is taken."""
         queue = self._queues.get(caller)
         if queue is None:
             queue = self._queues[caller] = deque()
@@ -60,6 +61,7 @@ class FairSlots:
         return waiter.has_slot
 
     def leave(self, caller: Hashable) -> None:
+        """Gives back one slot of `caller`; it goes to the waiting caller that was served longest ago."""
         left = self._held[caller] - 1
         if left:
             self._held[caller] = left
@@ -70,11 +72,12 @@ class FairSlots:
             pass
 
     def waiting_of(self, caller: Hashable) -> int:
+        """How many waits `caller` has."""
         queue = self._queues.get(caller)
         return 0 if queue is None else len(queue)
 
     def push_out(self, longer_than: int) -> bool:
-        """Ends the latest wait of the caller that has most, if that is more than so many; whether there was one."""
+        """Ends the latest wait of the caller with most waits, if it has more than `longer_than`; whether one was ended."""
         caller, queue = max(self._queues.items(), key=lambda each: len(each[1]), default=(None, deque[_Waiter]()))
         if len(queue) <= longer_than:
             return False

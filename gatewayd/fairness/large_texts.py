@@ -1,4 +1,4 @@
-"""Large texts are looked at in one worker thread, a caller's turn after the other's (decision 3.1).
+"""Large texts are analysed in one worker thread, by turns between the callers (decision 3.1).
 
 One, because Python runs one thread at a time: a second would make nothing faster, and the loop would wait for each of them.
 """
@@ -15,7 +15,7 @@ from gatewayd.fairness.fair_slots import FairSlots
 
 T = TypeVar("T")
 
-SWITCH_S: Final = 0.0005  # for so long the loop waits when it asks for the interpreter; Python's own is ten times that
+SWITCH_S: Final = 0.0005  # how long the loop waits for the interpreter's lock; Python's default is ten times that
 NO_FULL_COLLECTION: Final = 1_000_000_000
 
 _TURNS: Final = FairSlots(1)
@@ -36,8 +36,8 @@ async def in_thread(ask: Callable[[], T], caller: Hashable = None, *, shielded: 
 
 
 def _considerately(ask: Callable[[], T]) -> T:
-    """Lets the loop have the interpreter often. A tree of a million nodes would besides set off full collections, each of which
-    holds everybody up for a quarter of a second and finds nothing: trees have no cycles."""
+    """Releases the interpreter's lock often, and does without full collections: a tree of a million nodes would cause several,
+    each stops the process for a quarter of a second, and they find nothing because trees have no cycles."""
     thresholds, interval_s = gc.get_threshold(), sys.getswitchinterval()
     gc.set_threshold(thresholds[0], thresholds[1], NO_FULL_COLLECTION)
     sys.setswitchinterval(SWITCH_S)

@@ -1,4 +1,5 @@
-"""LoopShare: how many requests of agents begin in one pass of the event loop, so that a flood leaves time for what has begun.
+"""LoopShare: how many requests of agents begin in one pass of the event loop, so that a flood leaves time for calls that have
+begun.
 
 Reading, parsing and refusing a request costs about half of what a whole call does, and closing a connection not much less.
 Without a bound, a loop with a thousand of them on its sockets does them all before it takes the next step of any admitted call
@@ -13,6 +14,8 @@ import trio
 
 
 class LoopShareStatistics(msgspec.Struct, frozen=True):
+    """Counts of one share, of the same moment."""
+
     waiting: int
     refused: int  # since start
 
@@ -40,7 +43,7 @@ class LoopShare:
         return True
 
     async def wait(self, *, is_leaving: bool = False) -> bool:
-        """Waits for a later pass; False at once when too many wait, which is no reason for who only leaves."""
+        """Waits for a later pass. False at once when too many wait already; a client that only disconnects waits all the same."""
         if len(self._parked) >= self._most and not is_leaving:
             self._refused += 1
             return False
@@ -55,7 +58,7 @@ class LoopShare:
         return True
 
     async def run(self) -> None:
-        """Opens again, in the next pass, what `take` has used up: idle while it has not."""
+        """Restores the share in the next pass after `take` has used it up; sleeps until then."""
         while True:
             if self._left:
                 await self._sleep()

@@ -43,13 +43,14 @@ class _Run:
         self._app: Final = app
         self._exchange: Final = exchange
         self._more = True  # of the body
-        self._held = b""  # of the answer, until it is known whether more follows: then head and body travel together
+        self._held = b""  # the last piece of the answer, kept until the next event: so head and body travel together
         unused, task_group = cast(Any, None), cast(Any, self)
         self._stream: Final = HTTPStream(
             unused, config, context, task_group, False, exchange.peer, exchange.local, self._stream_event, 1
         )
 
     async def run(self) -> None:
+        """Hands the request to `HTTPStream` for its scope, then runs the application."""
         head, length = self._exchange.head, self._exchange.body_bytes
         framing = [] if length is None else [(b"content-length", b"%d" % length)]
         await self._stream.handle(
@@ -71,7 +72,7 @@ class _Run:
         return _unused
 
     async def _receive(self) -> Message:
-        """The body as it comes, in pieces as large as are here; after it, only that the client is gone."""
+        """Gives the body in pieces as they arrive; after the body, only `http.disconnect`, once the client has disconnected."""
         try:
             if self._more:
                 data, self._more = await self._exchange.read()

@@ -1,4 +1,4 @@
-"""The life of one connection inside the fence: a request is waited for, let in and handled, in one task; the end has an order.
+"""One connection, in one task: it waits for a request, admits it, has it handled, and ends in a fixed order.
 
 Its states are in `connection_state.py`, what its bytes mean in `http1.py`, how they come and go in `wire.py`, what a handler
 does with a request in `exchange.py`.
@@ -28,7 +28,7 @@ Handler = Callable[[HttpExchange], Awaitable[None]]
 @final
 class HttpConnection:
     """Serves one socket until it ends, one request after the other. Requests that begin with the bytes `in_turns` wait for their
-    turn at `intake`; all others pass it by, so that a flood of the former holds up none of the latter."""
+    turn at `intake`; all other requests begin at once, so that a flood of the former does not delay them."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class HttpConnection:
         return self._http.ahead_bytes
 
     def stop(self) -> None:
-        """No request after the one in progress; at once when none is."""
+        """Takes no request after the one in progress; ends at once when there is none."""
         self._http.is_last = True
         if self.idle_since_s != inf:
             self.expire()
@@ -71,10 +71,11 @@ class HttpConnection:
             self._lingering.deadline = min(self._lingering.deadline, trio.current_time() + self._bounds.linger_s)
 
     def expire(self) -> None:
-        """Ends it without another word."""
+        """Ends the connection at once, without an answer."""
         self._whole.cancel()
 
     async def serve(self) -> None:
+        """Serves until either side ends the connection. Logs its own failures; raises only Cancelled."""
         try:
             with self._whole:
                 while await self._next_request() and not self._whole.cancel_called:
@@ -117,7 +118,7 @@ class HttpConnection:
         return False
 
     async def _may_begin(self, data: bytes) -> bool:
-        """In its turn, if it is one of those, or a client that leaves, as they do in floods too. False: turned away unread."""
+        """Waits for a turn where the request, or the disconnect of such a client, needs one. False: turned away unread."""
         if self._in_turns is None or (data and not data.startswith(self._in_turns)):
             return True
         if self._intake.take() or await self._wait_for_intake(is_leaving=not data):
@@ -128,13 +129,13 @@ class HttpConnection:
         return False
 
     async def _wait_for_intake(self, *, is_leaving: bool) -> bool:
-        """Idle no more: neither the time of an idle connection nor a stop ends it before it is answered."""
+        """While it waits the connection is not idle: neither the idle time-out nor a stop ends it before it is answered."""
         self.idle_since_s = inf
         with trio.move_on_after(self._bounds.head_s):
             may_begin = await self._intake.wait(is_leaving=is_leaving)
             self.idle_since_s = trio.current_time()
             if may_begin and not is_leaving and self._wire.has_left():
-                self._wire.is_gone = True  # it gave up: what nobody waits for would hold up those who still do
+                self._wire.is_gone = True  # it gave up: a request without a client would delay those that have one
                 raise ClientGone
             return may_begin
         return False
@@ -148,7 +149,7 @@ class HttpConnection:
             await self._exchange.refuse(500)
 
     def _fail(self, error: Exception) -> None:
-        """A client that left is no failure; anything else is one of ours, and must not leave this connection."""
+        """Logs the failure, unless the client has only disconnected. No exception leaves this connection."""
         group = error if isinstance(error, ExceptionGroup) else ExceptionGroup("", [error])
         rest = group.split(ClientGone)[1]
         if rest is None:
@@ -176,7 +177,8 @@ class HttpConnection:
             return False
 
     async def _linger(self) -> None:
-        """Lets the last answer arrive: closing over unread bytes would make the kernel reset it away (RFC 9112 section 9.6)."""
+        """Reads on for a while so that the last answer arrives: a close with unread bytes makes the kernel reset the connection
+        (RFC 9112 section 9.6)."""
         if not self._http.has_unread:
             return
         bounds = self._bounds

@@ -9,7 +9,7 @@ import trio
 from gatewayd.http.connection import HttpConnection
 from gatewayd.http.open_exchange import HttpExchange
 
-LOOK_S: Final = 0.1  # a call that is over sooner is not looked at
+LOOK_S: Final = 0.1  # seconds; a call that ends sooner is never checked
 
 
 @final
@@ -23,15 +23,17 @@ class ConnectionSweep:
         self._wanted = trio.Event()
 
     def add(self, exchange: HttpExchange) -> None:
+        """From now on the client of `exchange` is watched."""
         self._watched.add(exchange)
         if not self._wanted.is_set():
             self._wanted.set()
 
     def discard(self, exchange: HttpExchange) -> None:
+        """Ends the watch."""
         self._watched.discard(exchange)
 
     async def expire(self) -> None:
-        """Ends what idles, at most a tenth of the time late. Runs until cancelled."""
+        """Ends idle connections, at most a tenth of the idle time late. Runs until cancelled."""
         while True:
             await trio.sleep(self._keep_alive_s / 10)
             since_s = trio.current_time() - self._keep_alive_s
@@ -40,7 +42,7 @@ class ConnectionSweep:
                     connection.expire()
 
     async def look(self) -> None:
-        """Looks for clients that left. Runs until cancelled; asleep while no call wants it."""
+        """Finds clients that have disconnected during a watched call. Runs until cancelled; sleeps while no call is watched."""
         seen: set[HttpExchange] = set()
         while True:
             await self._wanted.wait()

@@ -19,7 +19,7 @@ class BodyTooLarge(Exception):
 
 
 class BodyUnwelcome(Exception):
-    """The body is larger than there is room for just now. The rest of it is not read."""
+    """There is no room for a body of this size just now. The rest of it is not read."""
 
 
 class BodyTooSlow(Exception):
@@ -45,7 +45,7 @@ class Head:
 
 class Exchange(Protocol):
     """Exactly one of `answer` and `start` … `end` is called, after what is read of the body. Each write raises `Disconnected`
-    when nobody is there to read it; none waits but for a client that does not take its bytes."""
+    when the client has disconnected, and waits only while the client reads too slowly."""
 
     @property
     def head(self) -> Head: ...
@@ -59,11 +59,11 @@ class Exchange(Protocol):
         at each piece of one that comes in several. Raises BodyTooLarge, BodyTooSlow, BodyUnwelcome or Disconnected."""
 
     async def gone(self) -> None:
-        """Returns when the client is gone. For use after the body."""
+        """Returns when the client has disconnected. For use after the body."""
 
     def watch(self, call: trio.CancelScope | None) -> None:
-        """From now on, until it is called with None, `call` is cancelled some tenths of a second after the client left. Much
-        cheaper than a task that awaits `gone`. For use after the body."""
+        """From now on, until it is called with None, `call` is cancelled some tenths of a second after the client has
+        disconnected. Much cheaper than a task that awaits `gone`. For use after the body."""
 
     async def answer(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
         """The whole answer in one write; a body is JSON."""
@@ -71,6 +71,8 @@ class Exchange(Protocol):
     async def start(self, status: int, headers: Sequence[Header]) -> None:
         """The head of an answer in pieces; it travels with the first of them."""
 
-    async def write(self, data: bytes) -> None: ...
+    async def write(self, data: bytes) -> None:
+        """One more piece of the answer."""
 
-    async def end(self, data: bytes = b"") -> None: ...
+    async def end(self, data: bytes = b"") -> None:
+        """The last piece of the answer."""

@@ -85,7 +85,8 @@ class Http1:
         return True
 
     def body(self) -> tuple[bytes, bool]:
-        """What is here of the body and was not given yet, and whether there is more; of a recognised request all, each time."""
+        """The bytes of the body that have arrived and were not given yet, and whether more are due. A recognised request gives
+        its whole body each time."""
         if self._recognised is not None:
             return self._recognised[1], False
         pieces: list[bytes] = []
@@ -104,12 +105,12 @@ class Http1:
 
     @property
     def ahead_bytes(self) -> int:
-        """What came behind the request in progress."""
+        """Bytes that arrived behind the request in progress."""
         return len(self._h11.trailing_data[0])
 
     @property
     def may_feed_ahead(self) -> bool:
-        """Whether that is still little."""
+        """Whether there are still few of them."""
         return self.ahead_bytes <= READ_AHEAD_BYTES
 
     @property
@@ -139,7 +140,7 @@ class Http1:
             ahead = self._h11.trailing_data[0]
             if self._fed and not ahead:
                 self._repeated = repeated_head(self._fed, self.head, self.body_bytes)
-            self._replace_parser(ahead)  # it would want to be told of the answer
+            self._replace_parser(ahead)  # the old one waits for an answer that it never sees
         return _PLAIN % (status, self._date.value(), body_bytes)
 
     def continue_(self) -> bytes:
@@ -153,9 +154,11 @@ class Http1:
         return self._head(status, [*headers, _CLOSE] if self.is_last else [*headers])
 
     def data(self, data: bytes) -> bytes:
+        """A piece of the answer's body."""
         return self._h11.send(h11.Data(data=data)) or b""
 
     def end(self) -> bytes:
+        """The end of the answer. Then the connection can be recycled, or closes."""
         out = self._h11.send(h11.EndOfMessage()) or b""
         self._take("answer_ended" if self._h11.our_state is h11.DONE else "ended")
         return out
@@ -194,7 +197,7 @@ class Http1:
         return self._h11.send(h11.Response(status_code=status, headers=dated)) or b""
 
     def _hand_to_h11(self) -> None:
-        """Has h11 read a recognised request after all, for an answer of another form than most."""
+        """Lets h11 read a recognised request after all, where the answer is not a plain one."""
         if self._recognised is None:
             return
         self._take("handed_to_h11")
@@ -216,7 +219,8 @@ def turned_away(date: DateHeader) -> bytes:
 
 
 def _refuse(request: h11.Request) -> None:
-    """What h11 lets pass and we do not: other major versions, and both ways to frame a body (request smuggling)."""
+    """Refuses what h11 accepts and this server does not: other major versions, and a body framed in both ways (request
+    smuggling)."""
     if request.http_version not in (b"1.1", b"1.0"):
         raise h11.RemoteProtocolError("only HTTP/1.1 and HTTP/1.0 are spoken", 505)
     names = [name for name, _ in request.headers]

@@ -21,7 +21,7 @@ SocketAddress = tuple[str, int]
 
 
 class Watching(Protocol):
-    """Who calls `look` now and then on exchanges added to it."""
+    """Calls `look` from time to time on each exchange that was added."""
 
     def add(self, exchange: "HttpExchange") -> None: ...
     def discard(self, exchange: "HttpExchange") -> None: ...
@@ -98,7 +98,8 @@ class HttpExchange:
             self._watching.add(self)
 
     def look(self) -> None:
-        """Cancels the watched call when its client is gone. Reads ahead: a leave shows only behind what was sent before it."""
+        """Cancels the watched call when its client has disconnected. Reads ahead, because a disconnect is visible only after the
+        bytes sent before it."""
         if self._watched is None or not self._http.may_feed_ahead:
             return
         data = self._wire.read_now(HEAD_BYTES)
@@ -111,7 +112,7 @@ class HttpExchange:
     async def gone(self) -> None:
         while not self._wire.is_gone:
             if not self._http.may_feed_ahead:
-                await trio.sleep_forever()  # it pipelines more than is kept: its leaving shows when the answer is written
+                await trio.sleep_forever()  # it pipelines more than is kept: its disconnect is found when the answer is written
             try:
                 data = await self._wire.read(HEAD_BYTES)
             except ClientGone:
@@ -157,7 +158,7 @@ class HttpExchange:
             await self._wire.write(self._http.error(status))
 
     async def _broken(self, error: h11.RemoteProtocolError) -> ClientGone:
-        """The handler need not tell a body that is no HTTP from a client that left."""
+        """To the handler a body that is not HTTP looks like a client that has disconnected."""
         await self.refuse(error.error_status_hint)
         self._wire.is_gone = True
         return ClientGone()

@@ -40,8 +40,9 @@ class RepeatedHead:
 
 
 def repeated_head(data: bytes, head: Head, body_bytes: int | None) -> RepeatedHead | None:
-    """What to know of `data`, all of which h11 read as one request that keeps its connection, with a body of `body_bytes`. None
-    where the head is large, waits for 100 Continue, or has its Content-Length in another form than most."""
+    """The head of `data`, to be recognised when it comes again. h11 has read all of `data` as one request that keeps its
+    connection, with a body of `body_bytes`. None where the head is large, waits for 100 Continue, or has its Content-Length in
+    another form than most."""
     if body_bytes is None or len(data) - body_bytes > _MOST_BYTES or any(name == b"expect" for name, _ in head.headers):
         return None
     raw = data[: len(data) - body_bytes]

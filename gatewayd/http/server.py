@@ -25,7 +25,7 @@ from gatewayd.http.http1 import turned_away
 from gatewayd.http.listeners import close, open_listeners, port_of
 
 RESERVED_DESCRIPTORS: Final = 256  # for pools, the audit file, the loops: agents' connections must not starve them
-_CROWD: Final = 1024  # so many connections leave memory behind that is worth collecting
+_CROWD: Final = 1024  # after so many connections it is worth giving memory back
 _CROWD_LOOK_S: Final = 5.0
 _ACCEPT_PAUSE_S: Final = 0.1
 _ACCEPT_LOG_S: Final = 60.0
@@ -33,6 +33,8 @@ _ACCEPT_A_PASS: Final = 16
 
 
 class ServerStatistics(msgspec.Struct, frozen=True):
+    """Counts of one server, all of the same moment."""
+
     open: int
     accepted: int  # since start
     refused: int  # since start, over the cap
@@ -44,8 +46,8 @@ class ServerStatistics(msgspec.Struct, frozen=True):
 
 @final
 class HttpServer:
-    """Serves one handler of exchanges. `serve` runs once. Knows no address: which requests come in floods and are therefore taken
-    in turns, so many in a pass of the loop, is said by `in_turns`, their first bytes (`POST /path`); by default none."""
+    """Serves one handler of exchanges. `serve` runs once. It knows no address. Requests that begin with the bytes `in_turns`
+    (`POST /path`; none by default) are expected in floods, and so many of them begin in a pass of the loop."""
 
     def __init__(
         self, handler: Handler, *, grace_s: float, in_turns: bytes | None = None, bounds: HttpBounds = HTTP_BOUNDS
@@ -129,7 +131,7 @@ class HttpServer:
                 connections.start_soon(self._fenced, each)
 
     async def _fenced(self, stream: trio.SocketStream) -> None:
-        """One connection; no exception of it, whatever its class, reaches the others."""
+        """Serves one connection. No exception of it reaches the others, whatever its class."""
         if len(self._open) >= self._max:
             self._refused += 1
             await self._turn_away(stream)
@@ -171,7 +173,7 @@ class HttpServer:
             await trio.aclose_forcefully(stream)
 
     async def _collect_after_crowds(self) -> None:
-        """Twice: Trio's heap holds the deadlines of connections that have ended until their time, and each a piece of memory."""
+        """Gives memory back after a crowd, twice: Trio keeps the deadlines of ended connections until they are due."""
         while True:
             await trio.sleep(_CROWD_LOOK_S)
             if self._most_open >= _CROWD > 8 * len(self._open):

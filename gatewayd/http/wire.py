@@ -1,4 +1,5 @@
-"""The bytes of one connection: read when some are here, written while there is room; given up on when the client takes none.
+"""The bytes of one connection: read when some are here, written while there is room; dropped when the client reads none of them
+in time.
 
 Straight on the descriptor: Trio's `send_all` passes a checkpoint even when the socket has room.
 """
@@ -33,7 +34,7 @@ class Wire:
         self._out: list[bytes] = []
 
     async def read(self, at_most: int) -> bytes:
-        """Waits for some bytes; empty at their end, where the client may still read."""
+        """Waits for some bytes. Empty at the end of the client's side; the client may still read."""
         await trio.lowlevel.wait_readable(self._fd)
         try:
             return os.read(self._fd, at_most)
@@ -58,10 +59,11 @@ class Wire:
         return bool(poll.poll(0))
 
     def queue(self, *pieces: bytes) -> None:
-        """They leave with the next `flush`, in one write unless they are large."""
+        """Written by the next `flush`, in one write unless they are large."""
         self._out += pieces
 
     async def flush(self) -> None:
+        """Writes what is queued. Raises ClientGone."""
         out, self._out = self._out, []
         if sum(map(len, out)) <= _JOINED_BYTES:
             out = [b"".join(out)]
@@ -81,7 +83,7 @@ class Wire:
                 raise ClientGone from error
 
     async def end(self) -> None:
-        """Tells the client that nothing more comes; it can still be read."""
+        """Closes our side of the connection; the client can still be read."""
         try:
             await self._stream.send_eof()
         except trio.BrokenResourceError as error:
@@ -89,7 +91,7 @@ class Wire:
             raise ClientGone from error
 
     async def close(self) -> None:
-        """At once: what the kernel has not sent it may still send."""
+        """Closes at once. What the kernel has not sent yet it may still send."""
         await trio.aclose_forcefully(self._stream)
 
     async def _room(self, held: int) -> None:

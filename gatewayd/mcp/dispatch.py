@@ -21,14 +21,14 @@ RETRY_AFTER_S: Final = 1
 
 METHODS: Final = ("initialize", "ping", "server/discover", "tools/call", "tools/list", "other")
 RequestOutcome = Literal["answered", "tool_error", "refused", "error", "cancelled"]
-"""How a request ended: with a result; with one that has isError, denials among them; told to come back; with a JSON-RPC error."""
+"""How a request ended: a result; a result with isError, such as a denial; a refusal for load; a JSON-RPC error; cancelled."""
 
 SendProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """One call of a tool: `arguments` is the raw JSON object; `progress` is there only when the client asked for it; `caller` is
-    with whom others take turns; `address` is the client's, empty where it has none."""
+    """One call of a tool: `arguments` is the raw JSON object; `progress` is there only when the client asked for it; `caller`
+    takes turns with other callers; `address` is the client's, empty where it has none."""
 
     arguments: msgspec.Raw
     agent: Agent
@@ -69,6 +69,8 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, frozen=True):
+    """One tool as clients see it, and what its call does. `input_schema` is JSON Schema."""
+
     name: str
     title: str
     description: str
@@ -78,6 +80,8 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class DispatchStatistics(msgspec.Struct, frozen=True):
+    """Counts of one dispatch, all of the same moment."""
+
     calls: AdmissionStatistics
     failed: int  # calls that a bug ended with -32603, since start
     requests: Mapping[tuple[str, RequestOutcome], int]  # since start, by method and outcome; all of them are there from the start
@@ -85,8 +89,8 @@ class DispatchStatistics(msgspec.Struct, frozen=True):
 
 @final
 class Dispatch:
-    """`tools` is asked anew for each request, so a policy reload may change descriptions; it should return the same object
-    while nothing changed, because the encoded list is kept by it."""
+    """`tools` is asked anew for each request, so a policy reload may change descriptions; it should return the same object while
+    nothing has changed, because the encoded list is kept as long."""
 
     def __init__(
         self,
@@ -154,7 +158,7 @@ class Dispatch:
             place = Place(self._admission, caller)
             try:
                 result = await tool.call(ToolCall(params.arguments, agent, progress, caller, address, place))
-            except Exception as bug:  # one boundary: a bug in one tool must not end the other callers' connections
+            except Exception as bug:  # the one place that catches bugs of tools: they must not end other callers' connections
                 self._failed += 1
                 log.error(log.UNEXPECTED_FAILURE, tool=tool.name, error_class=type(bug).__name__, at=_where(bug))
                 return ProtocolError(INTERNAL_ERROR, "internal error; the operator's log has it", id_)

@@ -65,6 +65,7 @@ def accepts(value: bytes, media_type: bytes) -> bool:
 
 @lru_cache(maxsize=64)
 def is_json(content_type: bytes) -> bool:
+    """Whether a Content-Type is application/json, whatever its parameters."""
     return content_type.partition(b";")[0].strip().lower() == b"application/json"
 
 
@@ -77,7 +78,7 @@ def token_id(found: Found, repeated: frozenset[bytes]) -> str | None:
 
 
 def session_id(found: Found, repeated: frozenset[bytes]) -> str | None:
-    """`Mcp-Session-Id`; what is not one visible ASCII word is a session that nobody has."""
+    """`Mcp-Session-Id`; anything but one visible ASCII word is the id of no session."""
     value = found.get(b"mcp-session-id")
     if value is None:
         return None
@@ -96,7 +97,7 @@ def mirrored(value: bytes) -> str | None:
 
 @final
 class Callers:
-    """Who may ask: `Host` against DNS rebinding, `Origin` against other people's web pages.
+    """Which callers are allowed: `Host` is checked against DNS rebinding, `Origin` against other web pages.
 
     `hosts` None: any host (bound to more than loopback, likely behind a proxy). An entry without a port matches every port;
     an origin entry is `scheme://host[:port]` or `*`. None for `origins`: loopback origins.

@@ -1,9 +1,7 @@
 """Streamable HTTP at /mcp as a handler of exchanges (docs/mcp.md, HTTP). Both eras on one path.
 
-Answers are plain JSON; a POST turns into an event stream only if progress is sent before the result. Connections, their
-deadlines and their crashes are the fence's, `http/server.py`; here a request is already parsed HTTP. What its head alone
-decides is in `request_head.py`.
-"""
+Answers are plain JSON; a POST turns into an event stream only if progress is sent before the result. Connections and their
+deadlines are in `http/`; here a request is already parsed HTTP. What its head alone decides is in `request_head.py`."""
 
 from typing import Final, final
 
@@ -33,6 +31,8 @@ from gatewayd.mcp.request_head import RequestHead, asked_by
 
 
 class McpStatistics(msgspec.Struct, frozen=True):
+    """Counts of one handler, all of the same moment."""
+
     dispatch: DispatchStatistics
     sessions: SessionStatistics
     streams: int
@@ -40,7 +40,7 @@ class McpStatistics(msgspec.Struct, frozen=True):
 
 @final
 class McpHttp:
-    """The handler. `drain` refuses new work and ends event streams; calls in flight are the server's to wait for."""
+    """The handler. `drain` refuses new work and ends event streams; the server waits for calls in flight."""
 
     def __init__(
         self,
@@ -61,6 +61,7 @@ class McpHttp:
         self._streams = 0
 
     def drain(self) -> None:
+        """Refuses new sessions and calls from now on, and ends the event streams."""
         self._draining = True
         self._dispatch.drain()
         for session in self._sessions:
@@ -96,7 +97,7 @@ class McpHttp:
         try:
             await self._message(exchange, asked, reply, held)
         finally:
-            held.give_back()  # here, where nothing refers to the body any more
+            held.give_back()  # not earlier: until here something refers to the body
 
     async def _message(self, exchange: Exchange, asked: RequestHead, reply: HttpReply, held: BodyShare) -> None:
         body = await reply.body(held, self._bounds.body_s)
@@ -142,11 +143,12 @@ class McpHttp:
             )
             await reply.answer(answer.body, answer.status)
             return
-        # All that tells agents without sessions apart. None of it is proof, and behind a proxy the address is its own.
+        # This is all that distinguishes agents without sessions. None of it is proof, and behind a proxy the address is the
+        # proxy's.
         name = None if isinstance(meta.client_info, msgspec.UnsetType) else meta.client_info.name
         caller = ("stateless", exchange.client, token_id, name)
         answered: stateless.StatelessAnswer | None = None
-        # Cancels the work, not the reply: a write that is cut off poisons its connection.
+        # Cancels the work, not the reply: a write that is cut off makes its connection useless.
         call = trio.CancelScope()
         exchange.watch(call)
         try:
@@ -241,7 +243,7 @@ class McpHttp:
             await reply.empty(200)
 
     async def _get(self, exchange: Exchange, asked: RequestHead, reply: HttpReply) -> None:
-        """An event stream that carries keep-alive comments only: the server has nothing to say unasked. 405 would do for the
+        """An event stream that carries keep-alive comments only: the server sends no messages of its own. 405 would do for the
         protocol, but clients of 2025 open this right after `initialize`, and some log a refusal as a failure."""
         session = await self._named_session(asked, reply)
         if session is None:

@@ -38,6 +38,7 @@ class HttpReply:
 
     @property
     def client(self) -> str:
+        """The client's address; empty where the socket has none."""
         return self._exchange.client
 
     async def body(self, held: BodyShare, within_s: float) -> bytes | None:
@@ -58,19 +59,22 @@ class HttpReply:
         return None
 
     async def answer(self, body: bytes, status: int, *extra: Header) -> None:
+        """The answer: JSON with `status`, or the last event of a stream."""
         if self._streaming:
             await self._exchange.end(_event(body))
         else:
             await self._exchange.answer(status, body, extra)
 
     async def refuse(self, status: int, error: ProtocolError, *extra: Header) -> None:
+        """A JSON-RPC error with `status`."""
         await self.answer(messages.error(error), status, *extra)
 
     async def empty(self, status: int, *extra: Header) -> None:
+        """An answer without a body."""
         await self._exchange.answer(status, b"", extra)
 
     async def notify(self, message: bytes) -> None:
-        """One message ahead of the answer. A client that left misses it; the call learns of that elsewhere."""
+        """One message ahead of the answer. Lost when the client has disconnected; the call is told of that in another way."""
         with contextlib.suppress(Disconnected):
             if not self._streaming:
                 await self._open()
@@ -85,6 +89,7 @@ class HttpReply:
         await self._exchange.write(b":\n\n")
 
     async def close_stream(self) -> None:
+        """The end of an event stream."""
         await self._exchange.end()
 
     async def _open(self) -> None:

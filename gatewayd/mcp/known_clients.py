@@ -28,6 +28,7 @@ class KnownClients:
         self._known: dict[str, None] = dict.fromkeys(_read(file)) if file is not None else {}
 
     def note(self, agent: Agent, protocol_version: str) -> None:
+        """Logs a client that was not seen before."""
         person = self._person_of(agent.token_id)
         who = msgspec.json.encode([agent.name, agent.version, person, protocol_version])
         key = hashlib.sha256(who).hexdigest()[:_DIGITS]

@@ -35,22 +35,26 @@ T = TypeVar("T")
 
 
 class Request(Struct, frozen=True, gc=False):
+    """A message that wants an answer."""
+
     id: Id
     method: str
     params: Raw | None = None
 
 
 class Notification(Struct, frozen=True, gc=False):
+    """A message that gets no answer."""
+
     method: str
     params: Raw | None = None
 
 
 class Response(Struct, frozen=True, gc=False):
-    """A client's answer. The server asks nothing, so it is accepted and dropped."""
+    """A client's answer. The server sends no requests, so it is accepted and dropped."""
 
 
 class ProtocolError(Struct, frozen=True):
-    """A refusal in JSON-RPC's own terms; `id` is None where the request's could not be read."""
+    """A JSON-RPC error; `id` is None where that of the request could not be read."""
 
     code: int
     message: str
@@ -59,6 +63,8 @@ class ProtocolError(Struct, frozen=True):
 
 
 class ClientInfo(Struct, frozen=True):
+    """Who the client says it is."""
+
     name: str
     version: str = ""
 
@@ -73,30 +79,42 @@ class Meta(Struct, frozen=True):
 
 
 class AnyParams(Struct, frozen=True):
+    """Params of a method of which only `_meta` is read."""
+
     meta: Meta | UnsetType = field(default=UNSET, name="_meta")
 
 
 class CallParams(Struct, frozen=True):
+    """Params of `tools/call`; `arguments` is raw JSON."""
+
     name: str
     arguments: Raw = Raw(b"{}")
     meta: Meta | UnsetType = field(default=UNSET, name="_meta")
 
 
 class InitializeParams(Struct, frozen=True):
+    """Params of `initialize`."""
+
     protocol_version: str = field(name="protocolVersion")
     capabilities: dict[str, Any] = {}
     client_info: ClientInfo | UnsetType = field(default=UNSET, name="clientInfo")
 
 
 class CancelledParams(Struct, frozen=True):
+    """Params of `notifications/cancelled`."""
+
     request_id: Id = field(name="requestId")
 
 
 class TextContent(Struct, frozen=True, gc=False, tag_field="type", tag="text"):
+    """A text block of a result."""
+
     text: str
 
 
 class CallResult(Struct, frozen=True, omit_defaults=True, rename={"is_error": "isError"}):
+    """The result of `tools/call`, handshake era."""
+
     content: list[Any] | tuple[TextContent]
     is_error: bool = False
 
@@ -104,6 +122,8 @@ class CallResult(Struct, frozen=True, omit_defaults=True, rename={"is_error": "i
 class StatelessCallResult(
     Struct, frozen=True, omit_defaults=True, rename={"is_error": "isError", "result_type": "resultType", "meta": "_meta"}
 ):
+    """The result of `tools/call`, stateless era."""
+
     result_type: str
     meta: Raw
     content: list[Any] | tuple[TextContent]
@@ -186,17 +206,19 @@ def parse(message: bytes | bytearray | memoryview) -> Request | Notification | R
 
 
 def call_params(request: Request) -> CallParams | ProtocolError:
+    """The params of a tool call, or the error to answer."""
     return _params(_call_params, request)
 
 
 def any_params(request: Request) -> AnyParams | ProtocolError:
-    """Only `_meta`; what else a method carries is not looked at."""
+    """Only `_meta`; other params are not read."""
     if request.params is None:
         return AnyParams()
     return _params(_any_params, request)
 
 
 def initialize_params(request: Request) -> InitializeParams | ProtocolError:
+    """The params of `initialize`, or the error to answer."""
     return _params(_initialize_params, request)
 
 
@@ -214,14 +236,17 @@ def is_object(document: Raw) -> bool:
 
 
 def result(id_: Id, value: object) -> bytes:
+    """A JSON-RPC answer."""
     return _encode(_Answer(id_, value))
 
 
 def error(refusal: ProtocolError) -> bytes:
+    """A JSON-RPC error."""
     return _encode(_ErrorAnswer(refusal.id, _ErrorBody(refusal.code, refusal.message, refusal.data)))
 
 
 def progress(token: Id, value: float, total: float | None, message: str | None) -> bytes:
+    """A progress notification."""
     return _encode(_ProgressNotification(_ProgressParams(token, value, total, message)))
 
 
@@ -235,13 +260,13 @@ def _params(decoder: "msgspec.json.Decoder[T]", request: Request) -> T | Protoco
 
 
 def _shape(problem: msgspec.ValidationError) -> str:
-    """The decoder's words in the house's form; they name types and paths, never the client's values."""
+    """The decoder's message in the form of other errors. It names types and paths, never the client's values."""
     text = str(problem)
     return text[:1].lower() + text[1:]
 
 
 def _is_json(message: bytes | bytearray | memoryview) -> bool:
-    """A shape error is found before the rest is read: broken JSON behind it is still broken JSON."""
+    """The decoder reports a wrong shape before it has read the rest, so the text may still not be JSON."""
     try:
         msgspec.json.decode(message, type=Raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,8 +1,7 @@
 """What the head of a request to /mcp says: the protocol version, the session and the caller, or why it is refused.
 
-No body is read yet. A client that repeats its head is given the same `RequestHead` again (`Head.facts`), so nothing here
-may depend on the time or on what is open.
-"""
+No body is read yet. A client that repeats its head is given the same `RequestHead` again (`Head.facts`), so nothing here may
+depend on the time or on the sessions."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -33,6 +32,7 @@ class RequestHead(msgspec.Struct, frozen=True, gc=False):
 
 
 def asked_by(head: Head, callers: headers.Callers) -> RequestHead:
+    """What the head says, once for all requests that repeat it."""
     found, repeated = headers.read(head.headers)
     return RequestHead(
         found=found,
@@ -45,7 +45,7 @@ def asked_by(head: Head, callers: headers.Callers) -> RequestHead:
 
 
 def _refusal(method: str, found: headers.Found, callers: headers.Callers) -> Refuse | None:
-    """Who asks, how, and for which media types."""
+    """The refusal of a caller, a method or a media type; None where all are in order."""
     origin, accept = found.get(b"origin"), found.get(b"accept", b"")
     if not callers.allows_host(found.get(b"host", b"")):
         return _refused(403, INVALID_REQUEST, "this `Host` is not allowed (GATEWAY_ALLOWED_HOSTS)")

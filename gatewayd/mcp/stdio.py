@@ -25,11 +25,11 @@ from gatewayd.mcp.messages import (
     Request,
 )
 
-CALLS: Final = 1024  # tasks; how many run their statement at once is the dispatch's limit
-UNREAD_BYTES: Final = 16 * 1024 * 1024  # of answers that the client does not read, before we stop reading it
+CALLS: Final = 1024  # requests in progress; `dispatch.py` limits how many of them run
+UNREAD_BYTES: Final = 16 * 1024 * 1024  # of answers that the client has not read; above it we stop reading from it
 _READ_BYTES: Final = 64 * 1024
 _LAST_WRITE_S: Final = 1.0
-_CALLER: Final = None  # the only one: there is nobody to leave a slot to
+_CALLER: Final = None  # the only caller, so it may use all slots
 
 
 @contextlib.contextmanager
@@ -82,12 +82,13 @@ class Conversation:
         self._calls = 0
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
-        self._writing = trio.CancelScope(shield=True)  # a line is never cut, except by a client that reads none for _LAST_WRITE_S
+        self._writing = trio.CancelScope(shield=True)  # a line is never cut, unless the client reads nothing for _LAST_WRITE_S
         self._is_over = False
         self._changed = trio.Event()  # replaced whenever calls, unsent lines or the end change
         self._ended = trio.CancelScope()
 
     async def run(self, stop: trio.Event, grace_s: float) -> None:
+        """Reads and answers until the end of input, a broken stdout, or `stop`."""
         async with trio.open_nursery() as writer:
             writer.start_soon(self._write)
             try:
@@ -168,7 +169,7 @@ class Conversation:
                 self._wake()
 
     async def _answer(self, request: Request) -> bytes | None:
-        """None: cancelled by the client, who wants no answer then."""
+        """None when the client has cancelled the request: it then expects no answer."""
         if stateless.is_stateless(request, request.params):
             return await self._answer_stateless(request)
         if request.method == "initialize":
@@ -216,7 +217,7 @@ class Conversation:
             self._wake()
 
     async def _write(self) -> None:
-        """Sends what is there in one write, until the conversation is over and all is sent."""
+        """Writes all queued lines in one write each time, until the conversation is over and everything is written."""
         with self._writing:
             try:
                 while True:
@@ -230,7 +231,7 @@ class Conversation:
                     self._unsent_bytes -= len(lines)
                     self._wake()
             except (trio.BrokenResourceError, trio.ClosedResourceError):
-                self._ended.cancel()  # nobody reads any more: the same end as that of stdin
+                self._ended.cancel()  # stdout is closed: end as at the end of stdin
 
     def _wake(self) -> None:
         self._changed.set()

@@ -1,4 +1,4 @@
-"""What the senders want to know of each call: the deny webhook a denial, telemetry its anonymous words. What the gateway counts
+"""Completed calls for the senders: the deny webhook takes denials, telemetry counts all of them. What the gateway counts
 for a reviewer is no call of an agent's."""
 
 from gatewayd.corridor.gateway import Completed, Observer
@@ -8,6 +8,8 @@ from gatewayd.notify.webhook import DenyWebhook
 
 
 def to_webhook(webhook: DenyWebhook) -> Observer:
+    """An observer that hands denials to the webhook."""
+
     def observe(completed: Completed) -> None:
         if completed.denied is not None and completed.audit_id is not None and completed.tool != "preview":
             webhook.denied(completed.query, completed.audit_id, completed.denied, completed.sql)
@@ -16,6 +18,8 @@ def to_webhook(webhook: DenyWebhook) -> Observer:
 
 
 def to_telemetry(telemetry: Telemetry) -> Observer:
+    """An observer that hands each call of an agent to telemetry."""
+
     def observe(completed: Completed) -> None:
         if completed.decision not in ("ALLOW", "DENY") or completed.tool == "preview":
             return

@@ -1,8 +1,7 @@
 """One JSON POST to an address of the operator, for the deny webhook and telemetry (decisions 8, 9).
 
-httpx is imported when the first poster is made: who configures neither pays nothing for it. The address never reaches a log, for
-its path and query may hold a key.
-"""
+httpx is imported when the first poster is made: a gateway without webhook and collector starts without it. The address never
+reaches a log, for its path and query may hold a key."""
 
 import logging
 from types import TracebackType
@@ -46,7 +45,7 @@ class Poster:
         """Returns on any 2xx. Raises PostFailed otherwise, at the latest after `post_s`; nothing is retried or followed."""
         try:
             with trio.fail_after(self._post_s):
-                # Streamed and not read: the answer's body is nobody's business, and may never end.
+                # Streamed and not read: the answer's body is not needed, and may never end.
                 async with self._client.stream("POST", self._url, content=body) as response:
                     if not response.is_success:
                         raise PostFailed(f"answered status {response.status_code}")

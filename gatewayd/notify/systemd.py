@@ -1,8 +1,6 @@
 """The service manager's notification protocol, without a dependency: sd_notify(3), sd_watchdog_enabled(3).
 
-One datagram to `$NOTIFY_SOCKET` per message. Without that variable every call does nothing: what decides is the variable, not
-the transport.
-"""
+One datagram to `$NOTIFY_SOCKET` per message. Without that variable every call does nothing, whatever the transport."""
 
 import contextlib
 import os
@@ -40,9 +38,11 @@ class ServiceManager:
         self._send("STOPPING=1", *more)
 
     def status(self, status: str) -> None:
+        """Sends the line that `systemctl status` shows."""
         self._send(f"STATUS={_line(status)}")
 
     def watchdog(self) -> None:
+        """Feeds the watchdog once."""
         self._send("WATCHDOG=1")
 
     def _send(self, *assignments: str) -> None:
@@ -50,7 +50,7 @@ class ServiceManager:
             return
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notify:
             notify.settimeout(_SEND_S)
-            with contextlib.suppress(OSError):  # a manager that does not listen is no reason to stop serving
+            with contextlib.suppress(OSError):  # gatewayd serves on when the manager does not listen
                 notify.sendto("\n".join(assignments).encode(errors="backslashreplace"), self._address)
 
 
@@ -59,10 +59,8 @@ async def feed_watchdog(
     answers: Callable[[], Awaitable[None]],
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """The service: twice in each watchdog period, asks `answers()` and then feeds the watchdog.
-
-    So a stuck audit writer trips it, and so does a stuck loop. Ends at once where nobody watches.
-    """
+    """The service: twice in each watchdog period it awaits `answers()` and then feeds the watchdog, so that a stuck audit writer
+    or a stuck loop trips it. Ends at once without a watchdog."""
     task_status.started()
     if manager.watchdog_s is None:
         return
@@ -78,7 +76,7 @@ async def keep_status(
     status: Callable[[], str],
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """The service: tells the status line whenever it has changed, looked at every few seconds. Ends at once without a manager."""
+    """The service: sends the status line after a change; checks every few seconds. Ends at once without a manager."""
     told = status()
     task_status.started()
     while manager.listens:
@@ -97,7 +95,7 @@ def _address(named: str) -> str | None:
 def _watchdog_s(environ: Mapping[str, str]) -> float | None:
     pid = environ.get("WATCHDOG_PID", "")
     if pid and pid != str(os.getpid()):
-        return None  # meant for our parent
+        return None  # meant for the parent process
     period = environ.get("WATCHDOG_USEC", "")
     return int(period) / 1_000_000 if period.isascii() and period.isdigit() and int(period) > 0 else None
 

@@ -1,8 +1,7 @@
 """Anonymous usage telemetry: what is counted, and when it is sent (decision 9).
 
-The payload is the closed type in `usage.py`: it has no place for SQL, names, hosts or values. Whether telemetry is on at all is
-the settings' matter.
-"""
+The payload is the closed type in `usage.py`: it has no place for SQL, names, hosts or values. `settings.py` decides whether
+telemetry is on at all."""
 
 import os
 import platform
@@ -46,7 +45,7 @@ class Telemetry:
         self._debug = debug
         self._began = trio.current_time()
         self._counts = Counts()
-        # Full: the call is not counted, which is counted.
+        # When it is full the call is not counted; how often that happens is.
         self._send, self._receive = trio.open_memory_channel[CountedCall](_QUEUE)
         self.dropped = 0
 
@@ -58,7 +57,7 @@ class Telemetry:
             self.dropped += 1
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """The service: one startup report, then a heartbeat each interval. Failures to send are nobody's concern but debug's."""
+        """The service: one startup report, then a heartbeat each interval. Failures to send are logged at level debug only."""
         async with self._send, self._receive:
             try:
                 install_id, is_first_start = self._install_id()

@@ -1,6 +1,6 @@
 """What telemetry may say: a closed payload type, and the counting of calls into it (decision 9). Pure.
 
-Every text in it is a word of the lists below or of this program; a word from outside that is not on its list is counted as other.
+Every text in it comes from the lists below or from this program; any other word is counted as `other`.
 """
 
 from typing import Final, Literal, TypeVar, get_args
@@ -60,6 +60,8 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
+    """One report: what is sent, and nothing besides."""
+
     event: Literal["startup", "heartbeat"]
     install_id: str
     version: str
@@ -69,7 +71,7 @@ class Report(msgspec.Struct, frozen=True):
     transport: McpTransport
     uptime_s: int
     usage: Usage
-    uncounted: int  # calls that came faster than they were counted
+    uncounted: int  # calls that were not counted because they came too fast
 
 
 class Counts:
@@ -87,6 +89,7 @@ class Counts:
         self._latencies = [0] * (len(_LATENCY_MS) + 1)
 
     def add(self, call: CountedCall) -> None:
+        """Counts one call."""
         _count(self._tools, call.tool)
         _count(self._decisions, call.decision)
         if call.rule is not None:
@@ -98,7 +101,7 @@ class Counts:
         self._latencies[_bucket(call.overhead_s * 1000)] += 1
 
     def taken(self) -> Usage:
-        """What was counted; counting starts again at nothing."""
+        """The counts so far; counting starts again at zero."""
         usage = Usage(
             self._tools,
             self._decisions,
@@ -124,7 +127,7 @@ def _statement_word(statement_type: str) -> StatementWord:
 
 
 def sqlstate_class(error_class: str) -> str:
-    """A word of SQLSTATE_CLASSES. A function of the database may raise any SQLSTATE it likes: what is not listed is `other`."""
+    """A word of SQLSTATE_CLASSES; `other` for an SQLSTATE that is not listed, since a function may raise any."""
     if error_class == "column_masking":
         return error_class
     return error_class[:2] if error_class[:2] in SQLSTATE_CLASSES else "other"

@@ -1,4 +1,4 @@
-"""The deny webhook: one POST per denial, sent and forgotten, never in the way of a call (decision 8)."""
+"""The deny webhook: one POST for each denial, without retries; no call ever waits for it (decision 8)."""
 
 import time
 from collections.abc import Callable, Collection
@@ -39,6 +39,8 @@ class Denial(msgspec.Struct, frozen=True, gc=False):
 
 
 class WebhookStatistics(msgspec.Struct, frozen=True):
+    """Counts since the start, but `queued`, which is of now."""
+
     queued: int
     delivered: int  # answered 2xx
     failed: int  # anything else; not sent again
@@ -61,7 +63,7 @@ class DenyWebhook:
         self._version = version
         self._clock_ms = clock_ms
         self._bounds = bounds
-        # Full: the oldest goes, for the newest says more about what is happening now.
+        # When it is full the oldest is dropped: the newest says more about what is happening now.
         self._send, self._receive = trio.open_memory_channel[Denial](bounds.queued)
         self._delivered = self._failed = self._dropped = self._dropped_logged = 0
         self._is_failing = False
@@ -99,7 +101,7 @@ class DenyWebhook:
             self._note_dropped()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """The service. Cancelled, it takes no more and sends what is queued for one last second."""
+        """The service. When cancelled it takes nothing more and sends what is queued for one last second."""
         async with trio.open_nursery() as nursery:
             senders = await nursery.start(self._send_all)
             nursery.start_soon(self._log_dropped)

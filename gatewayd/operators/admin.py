@@ -54,7 +54,7 @@ def admin_routes(gateway: Gateway, reloader: Reloader, guard: Guard, body_s: flo
 async def _dry_run(gateway: Gateway, database: Database, request: DryRun) -> DryRunAnswer:
     """What the pipeline would decide. It may wait some seconds for the catalog as a call does, once for all probes.
 
-    Masks are asked about a literal statement only: what stands for a probe names a column that no table has.
+    Masks are applied to a literal statement only: the statement that represents a probe names a column that no table has.
     """
     deciding = Deciding(database, gateway.masking, "dry-run")
     decided: list[tuple[Statement | Unparsed, Decision]] = []

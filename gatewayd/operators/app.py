@@ -1,4 +1,4 @@
-"""Who answers what: /mcp goes to the protocol layer, every other path to quart-trio (docs/architecture.md).
+"""Which address leads where: /mcp to the protocol layer, every other path to quart-trio (docs/architecture.md).
 
 Quart costs 250 µs a request and ASGI 40, so calls pass through neither; operators' routes do.
 """
@@ -33,7 +33,7 @@ def create_app(mcp: Callable[[Exchange], Awaitable[None]], blueprints: Sequence[
 
 
 class Operators(QuartTrio):
-    """Quart without its own log, whose lines are no JSON and quote what a request carried."""
+    """Quart without its own log, whose lines are not JSON and quote requests."""
 
     def log_exception(self, exception_info: Any) -> None:
         log.error(log.CONNECTION_FAILED, error_class=exception_info[0].__name__)

@@ -25,10 +25,11 @@ class Guard:
 
     @property
     def is_enabled(self) -> bool:
+        """Whether there is a token, and so the routes."""
         return self._digest is not None
 
     def admits(self, authorization: str | None) -> bool:
-        """Whether an Authorization header names the token. Its time tells nothing about the token, not even its length."""
+        """Whether an Authorization header names the token. Its timing tells nothing about the token, not even its length."""
         if self._digest is None or authorization is None:
             return False
         scheme, _, given = authorization.partition(" ")
@@ -47,14 +48,17 @@ class Guard:
 
 
 def json_response(value: object, status: int = 200) -> Response:
+    """`value` as JSON with `status`."""
     return Response(msgspec.json.encode(value), status, {"cache-control": "no-store"}, content_type="application/json")
 
 
 def failure(status: int, text: str) -> Response:
+    """`{"error": text}` with `status`."""
     return json_response({"error": text}, status)
 
 
 def unauthorized() -> Response:
+    """401 with `WWW-Authenticate: Bearer`."""
     response = failure(401, "found no valid bearer token, expected Authorization: Bearer <INDEXER_TOKEN>")
     response.headers["WWW-Authenticate"] = "Bearer"
     return response
@@ -71,7 +75,7 @@ async def read_body(at_most_bytes: int = BODY_BYTES, within_s: float = BODY_S) -
                     return _refused(413, f"body is longer than {at_most_bytes} bytes")
     except trio.TooSlowError:
         return _refused(408, f"body did not arrive within {within_s:g} s")
-    except RequestEntityTooLarge:  # its content-length alone says so
+    except RequestEntityTooLarge:  # known from its content-length alone
         return _refused(413, f"body is longer than {at_most_bytes} bytes")
     return bytes(body)
 

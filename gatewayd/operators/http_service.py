@@ -1,4 +1,4 @@
-"""Everything HTTP put together: /mcp, the operators' routes where a token is set, metrics, and the server that carries them."""
+"""The HTTP service: /mcp, the operators' routes where a token is set, metrics, and the server under them."""
 
 import os
 from typing import TYPE_CHECKING, final

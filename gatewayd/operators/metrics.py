@@ -1,8 +1,7 @@
 """GET /metrics in Prometheus' text format (decision 7). Names are `gatewayd_*`, labels come from closed sets only.
 
-What happens per call is counted by `observe`; what is a state is read when somebody asks. Every series of a database is there,
-at 0, before its first call, so that a rate over it has a beginning.
-"""
+`observe` counts what happens in each call; states are read at each request. Every series of a database exists, at 0, before its
+first call, so that a rate over it has a beginning."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, get_args
@@ -33,7 +32,7 @@ OUTCOMES: Final = ("executed", "failed", "denied", "held", "unaudited")
 PHASES: Final = ("parse", "decide", "audit", "mask")
 DELIVERIES: Final = ("delivered", "failed", "dropped")
 
-# Or every counter has a second series, of its birth, that nobody asks for.
+# Otherwise every counter has a second series, with the time of its creation.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library gives this one no types
 
 

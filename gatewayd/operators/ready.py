@@ -9,6 +9,7 @@ from gatewayd.link.formats.status import StateName
 
 
 def ready_routes(gateway: Gateway, state: Callable[[], StateName]) -> Blueprint:
+    """GET /healthz and GET /readyz."""
     routes = Blueprint("ready", __name__)
 
     @routes.get("/healthz", provide_automatic_options=False)

@@ -193,6 +193,7 @@ def guardrails_json(guardrails: Guardrails) -> Json:
 
 
 def tables_json(tables: Mapping[TableKey, str]) -> dict[str, str]:
+    """Each key as `schema.name` with its level."""
     return {f"{schema}.{name}": level for (schema, name), level in sorted(tables.items())}
 
 

@@ -31,7 +31,7 @@ def command(as_json: bool) -> None:
 
     from gatewayd.cli.doctor.finding import show
 
-    log.set_level("error")  # what the parts of the daemon say about themselves is not for this reader
+    log.set_level("error")  # log lines of the daemon's parts would confuse the reader of this report
     output = Output(as_json=as_json)
     counted: Counter[str] = Counter()
 

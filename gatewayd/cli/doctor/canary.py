@@ -22,7 +22,7 @@ _REMEDY: Final = "nothing else points to the reason: start gatewayd with GATEWAY
 
 
 async def canary(entry: DatabaseEntry) -> Check:
-    """What came of it."""
+    """Runs it; the finding."""
     assert entry.url is not None
     with tempfile.TemporaryDirectory(prefix="gatewayd-doctor-") as folder:
         path = f"{folder}/audit.db"

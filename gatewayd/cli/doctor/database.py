@@ -1,6 +1,6 @@
 """One database from outside in: name, port, login, encryption, version, what the role may do besides the policy, catalog, canary.
 
-The policy is one wall and the rights of the role the other; what is looked for here is where the second one is missing.
+The policy is one wall and the rights of the role are the other; these checks find where the second is missing.
 """
 
 import os

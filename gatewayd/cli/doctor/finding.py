@@ -11,7 +11,7 @@ _WIDTH: Final = 16
 
 
 class Check(msgspec.Struct, frozen=True):
-    """`found` says how things are, `remedy` what to do about it; empty where nothing is to be done."""
+    """`found` says what was found, `remedy` what to do about it, empty where nothing needs doing."""
 
     check: str
     outcome: CheckOutcome

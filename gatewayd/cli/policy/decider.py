@@ -1,8 +1,7 @@
 """What would become of a statement under a policy: what `policy test` and `policy replay` ask, the masks included.
 
-With a catalog the answer is that of a running gatewayd before it executes. By names alone no mask can be judged, for nobody knows
-the columns.
-"""
+With a catalog the answer is that of a running gatewayd before it executes. By names alone masks cannot be judged, because the
+columns are not known."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -36,7 +35,7 @@ def catalogs(chosen: tuple[DatabaseEntry, ...]) -> Mapping[str, Catalog]:
 
 def decider(policy: Policy, catalog: Catalog | None) -> Decider:
     """Answers for one database; with None by names alone."""
-    recall = KnownStatements()  # programs repeat themselves
+    recall = KnownStatements()  # programs send the same statements again and again
 
     def decided(sql: str) -> CaseVerdict:
         known = recall.get(sql) or recall.add(sql, analyze(sql))

@@ -48,6 +48,7 @@ class Peer:
             scope.cancel()
 
     def cancel_all(self) -> None:
+        """Ends all of its calls in flight."""
         for scope in list((self.calls or {}).values()):
             scope.cancel()
 
@@ -65,6 +66,7 @@ def initialize(dispatch: Dispatch, request: Request, token_id: str | None) -> tu
 
 
 def welcome(dispatch: Dispatch, id_: Id, version: str) -> bytes:
+    """The answer to `initialize`."""
     dispatch.count("initialize", "answered")
     return messages.result(id_, _Welcome(version, {"tools": {}}, dispatch.server_info, dispatch.instructions))
 

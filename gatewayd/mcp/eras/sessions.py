@@ -1,6 +1,6 @@
 """The table of HTTP sessions of the handshake era (docs/mcp.md): unguessable ids, idle age, a bound on their number.
 
-A session is idle when no call is in flight and no event stream is open. The clock is an argument, so is what an id is made of.
+A session is idle when no call is in flight and no event stream is open. The time is an argument.
 """
 
 import secrets
@@ -29,10 +29,13 @@ class Session(Peer):
 
     @property
     def is_idle(self) -> bool:
+        """Whether no call is in flight and no stream is open."""
         return self.calls is None and self.stream is None
 
 
 class SessionStatistics(msgspec.Struct, frozen=True):
+    """Counts of one table of sessions, all of the same moment."""
+
     open: int
     opened: int  # since start
     expired: int  # since start
@@ -41,8 +44,8 @@ class SessionStatistics(msgspec.Struct, frozen=True):
 
 @final
 class Sessions:
-    """In order of last use, so that what expires is always at the front. Nothing sweeps in the background: every new session
-    drops the expired ones first, and an expired one is not found."""
+    """Sessions in order of last use, so that the oldest are in front. No task expires them: each new session first drops those
+    that have expired, and an expired one is not found."""
 
     def __init__(self, *, most: int = MCP_BOUNDS.sessions, idle_s: float = MCP_BOUNDS.session_idle_s) -> None:
         self._most: Final = most

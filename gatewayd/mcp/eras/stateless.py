@@ -52,8 +52,8 @@ class _List(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def is_stateless(request: Request, text: bytes | msgspec.Raw | None) -> bool:
-    """`server/discover`, or a protocol version in `_meta`. `text` is the request or its params as received: searching it for
-    the key spares the calls of the other era a second decoding."""
+    """`server/discover`, or a protocol version in `_meta`. `text` is the request or its params as received: searching it for the
+    key saves calls of the other era a second decoding."""
     if request.method == "server/discover":
         return True
     if text is None or _VERSION_KEY not in bytes(text):
@@ -81,6 +81,7 @@ def meta_of(request: Request) -> tuple[Meta, CallParams | None] | ProtocolError:
 
 
 def check_version(request: Request, meta: Meta) -> ProtocolError | None:
+    """The refusal of a version that is not served, or None."""
     if meta.protocol_version in STATELESS_VERSIONS:
         return None
     data = {"supported": list(STATELESS_VERSIONS), "requested": meta.protocol_version}
@@ -149,4 +150,5 @@ async def answer(
 
 
 def refused(error: ProtocolError) -> StatelessAnswer:
+    """The error with its HTTP status: 404 for an unknown method, else 400."""
     return StatelessAnswer(messages.error(error), 404 if error.code == METHOD_NOT_FOUND else 400)

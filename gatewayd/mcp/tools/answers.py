@@ -23,7 +23,7 @@ def rows_result(answered: Answered, key: str, *, counted: bool) -> ToolResult:
 
 
 def other_result(answer: Refused | Broken | Unaudited | OnHold | NotServed) -> ToolResult:
-    """Everything but rows is a tool error; its text says which kind."""
+    """A tool error for every outcome without rows; its text says which."""
     content: dict[str, object]
     match answer:
         case Refused(denied, audit_id):
@@ -45,7 +45,7 @@ def other_result(answer: Refused | Broken | Unaudited | OnHold | NotServed) -> T
 
 
 def _on_hold(answer: OnHold) -> dict[str, object]:
-    """Neither an answer nor a refusal: what to wait for, and how to ask again."""
+    """The write is held: what to wait for, and how to ask again."""
     content: dict[str, object] = {"allowed": False, "status": "approval_unavailable"}
     pending = answer.pending
     if pending is not None:
@@ -66,12 +66,14 @@ def _on_hold(answer: OnHold) -> dict[str, object]:
 
 
 def result_of(answer: Answer, key: str, *, counted: bool = False) -> ToolResult:
+    """The tool result of any answer."""
     if isinstance(answer, Answered):
         return rows_result(answer, key, counted=counted)
     return other_result(answer)
 
 
 def invalid_arguments(reason: str) -> ToolResult:
-    """The arguments break the tool's schema: said as a result, so that the agent can mend its call (decision 5)."""
+    """The arguments break the tool's schema. A result and not a protocol error, so that the agent can correct its call (decision
+    5)."""
     content = {"allowed": False, "error": "invalid_arguments", "reason": reason}
     return ToolResult(msgspec.json.encode(content).decode(), is_error=True)

@@ -13,21 +13,29 @@ TableKey = tuple[str, str]  # (schema, name); name "*" stands for every table of
 
 
 class TableAccess(msgspec.Struct, frozen=True):
+    """The section `table_access`: a level for each key, `default` for the rest."""
+
     default: Level = "read"
     tables: Mapping[TableKey, Level] = {}
 
 
 class Functions(msgspec.Struct, frozen=True):
+    """The section `functions`."""
+
     allow: frozenset[TableKey] = frozenset()  # (schema, name) or (schema, "*")
 
 
 class Guardrails(msgspec.Struct, frozen=True):
+    """The section `guardrails`; True blocks."""
+
     block_unqualified_dml: bool = True
     block_ddl: bool = True
     block_dml: bool = False
 
 
 class Limits(msgspec.Struct, frozen=True):
+    """The section `limits`."""
+
     max_rows: int = 1000
     max_bytes: int = 1_048_576
     statement_timeout_ms: int = 30_000
@@ -44,32 +52,40 @@ class Approvals(msgspec.Struct, frozen=True):
 
 
 class FullRedact(msgspec.Struct, frozen=True, tag="full-redact", tag_field="t"):
-    pass
+    """`***`, whatever the value."""
 
 
 class NullOut(msgspec.Struct, frozen=True, tag="null-out", tag_field="t"):
-    pass
+    """NULL, whatever the value."""
 
 
 class ConsistentHash(msgspec.Struct, frozen=True, tag="consistent-hash", tag_field="t"):
-    pass
+    """The beginning of a keyed hash: equal for equal values."""
 
 
 class Partial(msgspec.Struct, frozen=True, tag="partial", tag_field="t"):
+    """The ends kept, the middle replaced."""
+
     keepStart: int = 0  # noqa: N815 - the policy file's key
     keepEnd: int = 0  # noqa: N815 - the policy file's key
     glyph: str = "•"
 
 
 class Generalize(msgspec.Struct, frozen=True, tag="generalize", tag_field="t"):
+    """A date cut off, or a number rounded down."""
+
     granularity: Literal["year", "month", "day"] | int | float  # a unit for dates, a width above 0 for numbers
 
 
 class Pseudonymize(msgspec.Struct, frozen=True, tag="pseudonymize", tag_field="t"):
+    """An entry of a dictionary, chosen by a keyed hash."""
+
     kind: Literal["email", "name", "phone"]
 
 
 class Noise(msgspec.Struct, frozen=True, tag="noise", tag_field="t"):
+    """The number off by at most `ratio`."""
+
     ratio: float
 
 
@@ -77,6 +93,8 @@ Mask = FullRedact | NullOut | ConsistentHash | Partial | Generalize | Pseudonymi
 
 
 class Policy(msgspec.Struct, frozen=True):
+    """What one database is held to."""
+
     table_access: TableAccess = TableAccess()
     functions: Functions = Functions()
     guardrails: Guardrails = Guardrails()
@@ -87,7 +105,7 @@ class Policy(msgspec.Struct, frozen=True):
 
     @property
     def hides_something(self) -> bool:
-        """Whether any table is denied or masked: what shows definitions or statistics is refused then."""
+        """Whether any table is denied or masked. Then definitions and statistics are not shown either."""
         access = self.table_access
         return access.default == "deny" or "deny" in access.tables.values() or bool(self.column_masks)
 

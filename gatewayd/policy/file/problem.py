@@ -55,8 +55,8 @@ def dotted(path: Path) -> str:
 
 
 def quoted(text: str, characters: int = 60) -> str:
-    """The text in double quotes on one line, control characters escaped, cut. What may be an address is not shown: a slip of
-    the keyboard puts a url, and the password in it, in the place of a key or of another value."""
+    """The text in double quotes on one line, control characters escaped, cut. What may be an address is not shown: by mistake a
+    url, with its password, can stand in the place of a key or of another value."""
     if "@" in text or "postgres:" in text or "postgresql:" in text:
         return '"…"'
     shown = text if len(text) <= characters else text[:characters] + "…"

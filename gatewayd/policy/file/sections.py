@@ -35,14 +35,16 @@ class Reader:
         self.problems: list[Problem] = []
 
     def report(self, path: Path, line: int, message: str) -> Invalid:
+        """Notes a problem at this place."""
         self.problems.append(Problem(dotted(path), line, message))
         return INVALID
 
     def _meant(self, found: str, known: Sequence[str]) -> str:
-        """A guess for a problem that will be shown; the thousands after those are only counted."""
+        """A guess at the word that was meant; empty for problems that are only counted and not shown."""
         return did_you_mean(found, known) if len(self.problems) < SHOWN else ""
 
     def value(self, node: yaml.YamlNode, shape: Shape, path: Path) -> object:
+        """The node's value in the form that `shape` asks for, INVALID where it has a problem."""
         if isinstance(node, yaml.YamlBroken):
             return INVALID
         if isinstance(node, yaml.YamlScalar) and node.value is None:

@@ -12,11 +12,15 @@ from gatewayd.policy.file.name_forms import NameForm
 
 
 class Flag(msgspec.Struct, frozen=True):
+    """true or false."""
+
     expected = "true or false"
     doc: str = ""
 
 
 class Integer(msgspec.Struct, frozen=True):
+    """A whole number from `low` to `high`."""
+
     low: int
     high: int
     doc: str = ""
@@ -38,6 +42,8 @@ class Ratio(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
+    """One of a few words."""
+
     words: tuple[str, ...]
     doc: str = ""
 
@@ -47,6 +53,8 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Text(msgspec.Struct, frozen=True):
+    """A text of a certain form."""
+
     form: NameForm
     doc: str = ""
 
@@ -63,6 +71,8 @@ class Address(msgspec.Struct, frozen=True):
 
 
 class Each(msgspec.Struct, frozen=True):
+    """A list whose items have one shape."""
+
     item: "Shape"
     least: int = 0
     doc: str = ""
@@ -82,6 +92,8 @@ class KeyedObject(msgspec.Struct, frozen=True):
 
 
 class Object(msgspec.Struct, frozen=True):
+    """A mapping with known keys."""
+
     fields: Mapping[str, "Shape"]
     required: frozenset[str] = frozenset()
     doc: str = ""

@@ -20,8 +20,8 @@ MAX_BYTES: Final = 8 * 1024 * 1024
 MAX_DEPTH: Final = 16  # the deepest place of the policy file is databases[] → column_masks → table → column → key: 6
 MAX_EVENTS: Final = 1_000_000  # some 400 000 table keys: seconds of reading, where 8 MiB of commas would be half a minute
 
-_NUMBER_CHARACTERS: Final = 30  # a longer one is no number anyone means, and int() refuses thousands of digits
-# Signs, leading zeros, hex and octal stay strings: YAML 1.1 and 1.2 read them differently, so nobody can be sure what was meant.
+_NUMBER_CHARACTERS: Final = 30  # a longer one is a mistake, and int() refuses thousands of digits
+# Signs, leading zeros, hex and octal stay strings: YAML 1.1 and 1.2 read them differently, so their meaning is not certain.
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
 _FLOAT: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?", re.ASCII)
 
@@ -30,16 +30,22 @@ _LOADER: Final = getattr(yaml, "CLoader", yaml.Loader)
 
 
 class YamlScalar(msgspec.Struct, frozen=True):
+    """null, a boolean, a number or a text."""
+
     value: str | int | float | bool | None
     line: int
 
 
 class YamlSequence(msgspec.Struct, frozen=True):
+    """A list of nodes."""
+
     items: list["YamlNode"]
     line: int
 
 
 class YamlEntry(msgspec.Struct, frozen=True):
+    """The value of a key, and the line of the key."""
+
     value: "YamlNode"
     line: int  # of the key
 

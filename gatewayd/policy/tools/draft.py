@@ -1,6 +1,6 @@
 """Drafts of policy text from a catalog: a first policy that lets nothing be written, and masks to paste (decisions 2, 14). Pure.
 
-The text is YAML with comments, written by hand: comments are half of its worth.
+The text is put together here and not by a YAML library, because it has comments.
 """
 
 from collections.abc import Iterable

@@ -35,10 +35,12 @@ class CaseVerdict(msgspec.Struct, frozen=True):
     tables: tuple[str, ...] = ()
 
     def meets(self, expect: str) -> bool:
+        """Whether the verdict, or its rule, is what was expected."""
         return expect == self.decision or (self.decision == "deny" and expect == self.rule)
 
 
 def verdict_of(decision: Decision) -> CaseVerdict:
+    """The decision in the words of a case."""
     match decision:
         case Allowed():
             return CaseVerdict("allow", decision.matched_rule, "", decision.tables)

@@ -178,7 +178,7 @@ def _approvals(policy: Policy) -> Iterator[Finding]:
 
 
 def _against(policy: Policy, catalog: Catalog) -> Iterator[Finding]:
-    """Keys that speak about nothing: a deny that protects no table is worse than none, for somebody trusts it."""
+    """Keys that match nothing. A deny that protects no table is worse than none, because people rely on it."""
     names = {(each.schema, each.name) for each in catalog.relations.values()}
     schemas = {schema for schema, _ in names}
     folded: dict[str, list[str]] = {}
@@ -223,7 +223,7 @@ def _meant(schema: str, name: str, catalog: Catalog) -> str:
 
 
 def _views(policy: Policy, catalog: Catalog) -> Iterator[Finding]:
-    """A view's own key opens what it shows of tables that are denied: meant in most cases, and worth a second look."""
+    """A view's own key shows parts of tables that are denied: intended in most cases, and worth checking."""
     tables = policy.table_access
     for (schema, name), level in tables.tables.items():
         view = catalog.relation(schema, name)

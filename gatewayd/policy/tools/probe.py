@@ -40,6 +40,8 @@ class DryRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProbeVerdict(msgspec.Struct, frozen=True):
+    """What would be decided about one probe or statement."""
+
     decision: Literal["allow", "deny"]
     reason: str
     matched_rule: str
@@ -50,6 +52,8 @@ class ProbeVerdict(msgspec.Struct, frozen=True):
 
 
 class DryRunAnswer(msgspec.Struct, frozen=True):
+    """The body of the answer."""
+
     verdicts: tuple[ProbeVerdict, ...]
     truncated: bool
     total_tables: int

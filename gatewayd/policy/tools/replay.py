@@ -68,6 +68,7 @@ class Totals(msgspec.Struct):
 
     @property
     def flips(self) -> int:
+        """How many statements flip."""
         return self.now_denied + self.now_allowed + self.now_held
 
 

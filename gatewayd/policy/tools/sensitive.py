@@ -205,9 +205,9 @@ def _trait(relation: Relation, column: Column, kind: ValueKind, comment: str) ->
         return None, ""
     words = words_of(column.name)
     if kind == "date" and words and words[-1] in ("at", "on", "until", "since", "expires", "expiry"):
-        return None, ""  # when something happened to it
+        return None, ""  # a date of an event, not of a person
     if kind in ("integer", "uuid") and words and words[-1] in ("id", "count", "version", "length"):
-        return None, ""  # a key to it, or how often
+        return None, ""  # an identifier or a count
     for trait in TRAITS:
         if (trait.rest is not None or kind in trait.masks) and _says(words, trait):
             return trait, trait.reason
@@ -216,7 +216,7 @@ def _trait(relation: Relation, column: Column, kind: ValueKind, comment: str) ->
     said = words_of(comment)
     if _says(said, _COMMENTED):
         return _COMMENTED, _COMMENTED.reason
-    for trait in TRAITS[:4]:  # prose speaks about much; only what is rarely said in passing
+    for trait in TRAITS[:4]:  # comments mention many things, so only rare words count there
         if kind in trait.masks and _says(said, trait):
             return trait, f"{trait.reason}, going by its comment"
     return None, ""
