@@ -81,13 +81,21 @@ class PolicyReloaded(msgspec.Struct, frozen=True, omit_defaults=True):
     """The version of the bundle that brought the policy, where the gateway is linked."""
 
 
-Payload = Attempted | Decided | Executed | Failed | PolicyReloaded
+class Erased(msgspec.Struct, frozen=True):
+    """Details of rows were taken out. `seqs`: ranges (first, last), at most 1000."""
+
+    reason: str
+    seqs: tuple[tuple[int, int], ...]
+
+
+Payload = Attempted | Decided | Executed | Failed | PolicyReloaded | Erased
 EVENT_TYPE: Final[dict[type, str]] = {
     Attempted: "ATTEMPTED",
     Decided: "DECIDED",
     Executed: "EXECUTED",
     Failed: "FAILED",
     PolicyReloaded: "POLICY_RELOADED",
+    Erased: "ERASED",
 }
 
 

@@ -16,6 +16,8 @@ from typing import Final, Literal
 import msgspec
 
 from gatewayd.audit import kept_heads
+from gatewayd.audit.erasing import Erasable, erase
+from gatewayd.audit.events import DEFAULT_DATABASE, Agent, Erased, Event, Query, QueryId
 from gatewayd.audit.heads import Head, sign_head
 from gatewayd.audit.ids import RisingIds, is_ulid, new_ulid
 from gatewayd.audit.kept_heads import KeptHead
@@ -24,7 +26,7 @@ from gatewayd.audit.meta import Acked, Instance, Linked, Meta, MetaDamaged, Reas
 from gatewayd.audit.pruning import PruningPlan, pruned_meta
 from gatewayd.audit.reader import connect_for_reading
 from gatewayd.audit.resume import State, begin_instance, resume
-from gatewayd.audit.rows import COLUMNS, Row
+from gatewayd.audit.rows import COLUMNS, Row, row_of
 from gatewayd.audit.schema import APPLICATION_ID, FORMAT, convert, create
 from gatewayd.audit.stored_tree import LeafMissing, StoredTree
 from gatewayd.audit.tree import CompactRange, range_from
@@ -130,7 +132,8 @@ class AuditFile:
         self.head_size = head.size if head is not None else 0
 
     def start(self, ids: RisingIds) -> None:
-        """Makes `ids` go on above everything that the file holds or held."""
+        """Makes `ids` go on above everything that the file holds or held. An erasure's own row takes its id from them too."""
+        self._ids = ids
         if self.last_id:
             try:
                 ids.start_above(self.last_id)
@@ -148,6 +151,18 @@ class AuditFile:
 
     def insert(self, rows: Sequence[tuple[str, Row]]) -> None:
         """Commits all rows (id and the rest) in one transaction, or none of them. They get the next seqs, salts and leaves."""
+        values, tree = self._leaves(rows)
+        if len(rows) <= _ROWS_PER_STATEMENT:
+            self._connection.execute(_INSERTS[len(rows) - 1], _flat(values))  # its own transaction
+        else:
+            with self._transaction():
+                for start in range(0, len(rows), _ROWS_PER_STATEMENT):
+                    part = values[start : start + _ROWS_PER_STATEMENT]
+                    self._connection.execute(_INSERTS[len(part) - 1], _flat(part))
+        self._tree, self._next_seq = tree, self._next_seq + len(rows)
+
+    def _leaves(self, rows: Sequence[tuple[str, Row]]) -> tuple[list[list[Value]], CompactRange]:
+        """The rows as they are to be stored, and the tree with them; to be taken over once they are committed."""
         tree, seq = self._tree.copy(), self._next_seq
         salts = os.urandom(SALT_BYTES * len(rows))
         values: list[list[Value]] = []
@@ -158,14 +173,26 @@ class AuditFile:
             tree.append(leaf)
             values.append([event_id, *row.columns, seq, leaf, salt])
             seq += 1
-        if len(rows) <= _ROWS_PER_STATEMENT:
-            self._connection.execute(_INSERTS[len(rows) - 1], _flat(values))  # its own transaction
-        else:
-            with self._transaction():
-                for start in range(0, len(rows), _ROWS_PER_STATEMENT):
-                    part = values[start : start + _ROWS_PER_STATEMENT]
-                    self._connection.execute(_INSERTS[len(part) - 1], _flat(part))
-        self._tree, self._next_seq = tree, seq
+        return values, tree
+
+    def erase(self, erasable: Erasable, reason: str, now_ms: int) -> int:
+        """Takes the details out of these rows and appends the ERASED row that says so, in one transaction. How many had any."""
+        with self._transaction():
+            ranges = erase(self._connection, erasable)
+            if not ranges:
+                return 0
+            query_id = QueryId(new_ulid(now_ms, os.urandom))
+            query = Query(query_id, DEFAULT_DATABASE, Agent(), None)
+            row = row_of(Event(query, now_ms, Erased(reason, tuple(ranges))))
+            values, tree = self._leaves([(self._ids.next(now_ms), row)])
+            self._connection.execute(_INSERTS[0], _flat(values))
+        self._tree, self._next_seq = tree, self._next_seq + 1
+        return sum(last - first + 1 for first, last in ranges)
+
+    def empty_log(self) -> bool:
+        """Carries the log into the file and cuts it to nothing, as it holds erased texts. False while a reader needs it."""
+        (busy, _, _) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
 
     def draft_head(self) -> HeadDraft | None:
         """The head over all that is committed; None when the last one covers it."""
@@ -378,6 +405,7 @@ def _connect(path: str, synchronous: Synchronous) -> sqlite3.Connection:
             raise AuditFileUnusable(path, f"found journal mode {mode}, expected a file system that allows wal")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA secure_delete = ON")  # what is deleted or erased leaves no text in free pages
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
     except BaseException:
         connection.close()

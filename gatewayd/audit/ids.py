@@ -4,6 +4,7 @@ Owns the text form, fresh ids (query_id) and rising ids (event ids, decision 4).
 here reads either.
 """
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -14,6 +15,8 @@ _LENGTH: Final = 26
 _RANDOM_BITS: Final = 80
 _RANDOM_BYTES: Final = 10
 _END: Final = 1 << 128
+
+_ULID: Final = re.compile("[0-7][0-9A-HJKMNP-TV-Z]{25}", re.ASCII | re.IGNORECASE)
 
 Entropy = Callable[[int], bytes]
 
@@ -43,7 +46,7 @@ def ulid_value(text: str) -> int | None:
 
 
 def is_ulid(text: str) -> bool:
-    return ulid_value(text) is not None
+    return _ULID.fullmatch(text) is not None
 
 
 def new_ulid(now_ms: int, entropy: Entropy) -> str:

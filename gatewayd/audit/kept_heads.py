@@ -5,7 +5,7 @@ than the newest 1024 the last of each day stays, and those that a proof leads to
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -20,6 +20,7 @@ from gatewayd.keys.note import NoteRefused, VerifierKey, open_note
 _KEPT: Final = 1024
 _THINNED_AT: Final = 2048
 _SELECT: Final = "SELECT instance, size, ts, note, frontier, later, proof FROM checkpoints"
+_TYPES: Final = ((str,), (int,), (int,), (str,), (bytes,), (int, type(None)), (bytes, type(None)))
 _THIN: Final = """
 DELETE FROM checkpoints WHERE (instance, size) IN (
   SELECT instance, size FROM (
@@ -42,9 +43,12 @@ class KeptHead(msgspec.Struct, frozen=True):
     later: int | None = None
     proof: bytes | None = None
 
-    def verified(self, key: VerifierKey) -> tuple[Head, CompactRange]:
-        """What the row says, once `key` is found to have signed it and its parts agree. Raises NoteRefused."""
-        head = head_in(open_note(self.note, [key])[0])
+    def verified(self, keys: Sequence[VerifierKey]) -> tuple[Head, CompactRange]:
+        """What the row says, once one of `keys` is found to have signed it and its parts agree. Raises NoteRefused."""
+        text, signer = open_note(self.note, keys)
+        head = head_in(text)
+        if head.key_id != signer.key.key_id:
+            raise NoteRefused("its origin names another key than the one that signed it")
         if (head.instance, head.size) != (self.instance, self.size):
             raise NoteRefused("it stands in the place of another head")
         try:
@@ -61,6 +65,8 @@ def kept(connection: sqlite3.Connection, instance: str | None = None, *, newest_
     where, parameters = ("", ()) if instance is None else (" WHERE instance = ?", (instance,))
     order = "DESC" if newest_first else "ASC"
     for row in connection.execute(f"{_SELECT}{where} ORDER BY instance {order}, size {order}", parameters):
+        if any(type(value) not in types for value, types in zip(row, _TYPES, strict=True)):
+            raise sqlite3.DatabaseError("the checkpoints table holds values of other types")
         yield KeptHead(*row)
 
 

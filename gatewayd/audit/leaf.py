@@ -27,13 +27,40 @@ class PayloadRefused(ValueError):
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
-    """The two halves of a row. `is_erased`: the payload says that its details are gone."""
+    """The two halves of a row. `is_erased`: the payload says that its details are gone; `has_details`: one is not empty."""
 
     envelope: bytes
     details: bytes
     is_erased: bool
+    has_details: bool
+    erased_seqs: object = None
+
+    def seq_ranges(self) -> list[tuple[int, int]]:
+        """What an ERASED row names: the first and last seq of each range."""
+        try:
+            return msgspec.convert(self.erased_seqs, list[tuple[int, int]])
+        except msgspec.ValidationError:
+            return []
 
 
+class _Envelope(msgspec.Struct, frozen=True, gc=False):
+    """Its fields in the order of their names, so that nothing has to be sorted."""
+
+    agent_intent: object
+    agent_name: object
+    agent_version: object
+    database: object
+    event_type: object
+    id: object
+    mcp_token_id: object
+    payload: msgspec.Raw
+    query_id: object
+    schema_version: object
+    tenant_id: object
+    ts: object
+
+
+_NOT_IN_ENVELOPE: Final = frozenset({*DETAIL_KEYS, ERASED_KEY})
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 _decode: Final = msgspec.json.Decoder(dict[str, object], float_hook=str).decode
 _decode_exactly: Final = msgspec.json.Decoder(dict[str, object]).decode
@@ -53,30 +80,34 @@ def facts_of(columns: Sequence[str | int | None]) -> Facts:
 
     Raises PayloadRefused when the payload is not what gatewayd writes: then two readers of it could see different things.
     """
-    (id_, query_id, tenant_id, database, name, version, intent, token_id, ts, event_type, payload, schema_version) = columns
-    fields = _payload(str(payload))
+    text, intent = str(columns[10]), columns[6]
+    data, fields = _payload(text)
+    seqs = fields.get("seqs")
     details: dict[str, object] = {} if intent is None else {"agent_intent": intent}
-    for key in DETAIL_KEYS:
-        value = fields.get(key)
-        if isinstance(value, str):
-            details[key] = value
-            fields[key] = ""
-    is_erased = fields.pop(ERASED_KEY, None) is True
-    envelope = {
-        "agent_intent": None if intent is None else "",
-        "agent_name": name,
-        "agent_version": version,
-        "database": database,
-        "event_type": event_type,
-        "id": id_,
-        "mcp_token_id": token_id,
-        "payload": fields,
-        "query_id": query_id,
-        "schema_version": schema_version,
-        "tenant_id": tenant_id,
-        "ts": ts,
-    }
-    return Facts(_encode(envelope), _encode(details), is_erased)
+    is_erased = False
+    if not _NOT_IN_ENVELOPE.isdisjoint(fields):
+        for key in DETAIL_KEYS:
+            value = fields.get(key)
+            if isinstance(value, str):
+                details[key] = value
+                fields[key] = ""
+        is_erased = fields.pop(ERASED_KEY, None) is True
+        data = _encode(fields)
+    envelope = _Envelope(
+        None if intent is None else "",
+        columns[4],
+        columns[5],
+        columns[3],
+        columns[9],
+        columns[0],
+        columns[7],
+        msgspec.Raw(data),
+        columns[1],
+        columns[11],
+        columns[2],
+        columns[8],
+    )
+    return Facts(_encode(envelope), _encode(details) if details else b"{}", is_erased, any(details.values()), seqs)
 
 
 def erased_payload(payload: str) -> str:
@@ -93,13 +124,15 @@ def canonical(value: object) -> bytes:
     return _encode(value)
 
 
-def _payload(text: str) -> dict[str, object]:
-    """The object in `text`, numbers that are not integers as the characters they are written with."""
+def _payload(text: str) -> tuple[bytes, dict[str, object]]:
+    """The canonical form of `text` and the object in it, where numbers that are not integers are the characters that they are
+    written with."""
     try:
         data = text.encode()
         fields: dict[str, object] = _decode(data)
-        if _encode(_decode_exactly(data)) != data:
+        encoded = _encode(fields)
+        if encoded != data and _encode(_decode_exactly(data)) != data:
             raise PayloadRefused("its payload is not in the form that gatewayd writes")
     except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError, RecursionError):
         raise PayloadRefused("its payload is no JSON object") from None
-    return fields
+    return encoded, fields

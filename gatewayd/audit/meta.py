@@ -39,6 +39,10 @@ class Previous(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     until: int
     verifier: str  # of the key that signed its heads
 
+    @property
+    def root_bytes(self) -> bytes:
+        return strict_base64(self.root)
+
 
 class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The leaves of an instance whose rows were deleted: its first `size`, as their compact range."""
@@ -88,6 +92,7 @@ class Meta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pruned: tuple[Pruned, ...] = ()
     acked: Acked | None = None
     linked: Linked | None = None
+    format_1_to: str = ""  # the largest id when the file was converted: rows up to it may stand in no tree
 
     def pruned_tree(self, instance: str) -> CompactRange:
         """The deleted beginning of an instance, empty when all its rows are here."""
@@ -119,6 +124,8 @@ def read_meta(rows: Mapping[str, str]) -> Meta:
         meta = msgspec.convert(fields, Meta)
         for each in meta.pruned:
             each.tree  # noqa: B018 - raises when it does not fit its size
+        for previous in meta.previous_instances:
+            previous.root_bytes  # noqa: B018 - raises when it is no base64
     except (msgspec.ValidationError, ValueError) as failure:
         raise MetaDamaged(f"its meta table is damaged ({failure})") from None
     return meta
@@ -131,7 +138,8 @@ def check_signature(rows: Mapping[str, str], key: VerifierKey) -> None:
         raise MetaDamaged("its meta table is not the one that was signed")
 
 
-_PLAIN: Final = frozenset({"instance", "identity", "verifier", "last_id"})
+_MAY_BE_EMPTY: Final = frozenset({"last_id", "format_1_to"})
+_PLAIN: Final = frozenset({"instance", "identity", "verifier", "last_id", "format_1_to"})
 
 
 def _texts(meta: Meta) -> dict[str, str]:
@@ -139,7 +147,7 @@ def _texts(meta: Meta) -> dict[str, str]:
     return {
         name: value if name in _PLAIN else canonical(value).decode()
         for name, value in fields.items()
-        if value is not None and (name != "last_id" or value)
+        if value is not None and (value or name not in _MAY_BE_EMPTY)
     }
 
 

@@ -15,8 +15,11 @@ import trio
 
 from gatewayd.audit.meta import read_meta
 from gatewayd.audit.rows import COLUMNS
+from gatewayd.audit.stored_tree import StoredTree
 
 T = TypeVar("T")
+Trees = dict[tuple[str, int], StoredTree]
+"""The trees that proofs were read from, by instance and pruned size."""
 
 START: Final = "0"  # the cursor before the first row: smaller than every ULID in use
 _PIECE_CHARACTERS: Final = 256 * 1024
@@ -145,6 +148,7 @@ class AuditReader:
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._inode = (0, 0)
+        self.trees: Trees = {}
         self.limiter = trio.CapacityLimiter(1)  # the connection is for one thread at a time
 
     def page(self, cursor: str, limit: int) -> Page:
@@ -163,6 +167,7 @@ class AuditReader:
             self.close()
             self._connection = connect_for_reading(self._path)
             self._inode = inode
+            self.trees.clear()
         return self._connection
 
     def close(self) -> None:

@@ -48,7 +48,10 @@ def resume(
     (last,) = connection.execute("SELECT max(seq) FROM audit_events").fetchone()
     if "instance" not in rows:
         first = (last or 0) + 1
-        meta = Meta(instance, first, verifier.key.key_id, str(verifier), _NO_HEADS, rows.get("last_id", ""))
+        (largest,) = connection.execute("SELECT max(id) FROM audit_events").fetchone()
+        meta = Meta(
+            instance, first, verifier.key.key_id, str(verifier), _NO_HEADS, rows.get("last_id", ""), format_1_to=largest or ""
+        )
         return State(meta, CompactRange(), first)
     meta = read_meta(rows)
     last_seq = max(last or 0, meta.pruned_to, meta.first_seq - 1)
@@ -98,7 +101,7 @@ def _tree(connection: sqlite3.Connection, meta: Meta, last_seq: int) -> tuple[Co
     key = verifier_key(meta.verifier)
     for head in kept_heads.kept(connection, meta.instance, newest_first=True):
         try:
-            _, range_ = head.verified(key)
+            _, range_ = head.verified([key])
         except NoteRefused:
             broken = broken or "damaged"
             continue

@@ -62,6 +62,27 @@ def convert(connection: sqlite3.Connection) -> None:
     _run(connection, _ADDED)
 
 
+def differences(connection: sqlite3.Connection) -> list[str]:
+    """Names of what the file has besides its tables and indexes, lacks, or has in another form."""
+    found = {(kind, name): _words(sql) for kind, name, sql in connection.execute(_OBJECTS)}
+    twin = sqlite3.connect(":memory:")
+    try:
+        create(twin)
+        expected = {(kind, name): _words(sql) for kind, name, sql in twin.execute(_OBJECTS)}
+    finally:
+        twin.close()
+    names = found.keys() | expected.keys()
+    return sorted(f"{kind} {name}" for kind, name in names if found.get((kind, name)) != expected.get((kind, name)))
+
+
+_OBJECTS: Final = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
+
+
+def _words(sql: str | None) -> str:
+    """The statement without white space: that of a converted file has it in other places."""
+    return "".join((sql or "").split())
+
+
 def _run(connection: sqlite3.Connection, script: str) -> None:
     for statement in script.split(";"):
         if statement.strip():

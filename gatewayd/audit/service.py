@@ -26,11 +26,13 @@ import trio
 from gatewayd import log
 from gatewayd.audit.batch import Ticket
 from gatewayd.audit.committer import FILE_FAILURES, Committer
+from gatewayd.audit.erasing import Choice, find
 from gatewayd.audit.events import (
     APPROVED_BY_CHARACTERS,
     Attempted,
     AuditId,
     Decided,
+    Erased,
     Event,
     Executed,
     Failed,
@@ -44,6 +46,7 @@ from gatewayd.audit.last_head import LastHead
 from gatewayd.audit.lock import AuditFileLocked, OwnershipLock
 from gatewayd.audit.meta import Acked, Linked, Meta, Reason
 from gatewayd.audit.pace import Pace
+from gatewayd.audit.proof import prove
 from gatewayd.audit.pruning import plan_pruning
 from gatewayd.audit.queue import AuditStatistics, AuditUnavailable, CommitQueue
 from gatewayd.audit.reader import AuditReader, Page
@@ -67,6 +70,9 @@ _DIALECT: Final = "postgres"
 _QUERIES_REMEMBERED: Final = 16384
 _DELETE_ROWS: Final = 1024  # at once, at most
 _DELETE_S: Final = 0.01
+_ERASE_ROWS: Final = 250  # at once, at most: some 10 ms
+_EMPTY_LOG_S: Final = 30.0
+_EMPTY_LOG_AGAIN_S: Final = 0.1
 _NO_ROW: Final = "the earlier audit row of this query is not in the file"
 
 
@@ -82,7 +88,7 @@ class Audit:
         self._decided: OrderedDict[QueryId, Ticket] = OrderedDict()
         self._reader = AuditReader(path)
         self._queue = queue
-        self._pruning = trio.Lock()
+        self._rewriting = trio.Lock()
 
     async def attempted(self, query: Query, attempted: Attempted) -> None:
         """Hands the ATTEMPTED row over; waits only while the queue is full. Cancelled meanwhile: no row is written.
@@ -159,7 +165,7 @@ class Audit:
         What is left stays provable (see pruning.py). Cancelled midway, the chunks done so far are gone and the rest stands.
         """
         deleted, at_most = 0, 8
-        async with self._pruning:
+        async with self._rewriting:
             meta = await self.meta()
             limit = None
             if self.only_acknowledged:
@@ -179,6 +185,37 @@ class Audit:
                 # A row may be 100 bytes or 1 MiB: what counts is how long the others waited.
                 is_quick = time.perf_counter() - began < _DELETE_S
                 at_most = min(at_most * 2, _DELETE_ROWS) if is_quick else max(at_most // 4, 1)
+
+    async def erase(self, choice: Choice, reason: str) -> int:
+        """Takes the details out of the rows of the choice, and records that; returns how many rows.
+
+        In chunks between batches, each with its ERASED row in one transaction. When it returns neither the file nor its log
+        holds the texts. Cancelled midway, what was erased so far is erased and recorded. Raises AuditUnavailable.
+        """
+        erased = after_seq = 0
+        async with self._rewriting:
+            while True:
+                try:
+                    found = await self._reader.ask(partial(find, choice=choice, after_seq=after_seq, at_most=_ERASE_ROWS))
+                except FILE_FAILURES as failure:
+                    raise AuditUnavailable(reason_of(failure)) from failure
+                if not found.rows:
+                    break
+                erased += await self._call(partial(AuditFile.erase, erasable=found, reason=reason, now_ms=self._clock_ms()))
+                after_seq = found.last_seq
+            with trio.move_on_after(_EMPTY_LOG_S):
+                while erased and not await self._call(AuditFile.empty_log):  # noqa: ASYNC110 - SQLite tells nobody
+                    await trio.sleep(_EMPTY_LOG_AGAIN_S)  # somebody reads an old state of the file
+                return erased
+        raise AuditUnavailable(
+            "the details are erased, but a reader keeps the write-ahead log, which holds them, from being emptied"
+        )
+
+    async def proof(self, id_: str) -> str:
+        """Everything of the query that `id_` names, as a text that proves itself (see proof.py). Raises NoProof, LeafMissing,
+        MetaDamaged, AuditUnavailable, sqlite3.Error or OSError."""
+        await self.head()
+        return await self._reader.ask(lambda connection: prove(connection, id_, self._reader.trees))
 
     async def meta(self) -> Meta:
         """The file's own facts: instance, first seq, identity, what was pruned and acknowledged. Raises AuditUnavailable."""
@@ -228,7 +265,7 @@ class Audit:
             await self._queue.aclose()
 
     def _hand_over(self, query: Query, payload: Payload, after: Ticket | None, *, is_closing: bool = False) -> Ticket:
-        if query.preview_of is not None and not isinstance(payload, PolicyReloaded):
+        if query.preview_of is not None and not isinstance(payload, PolicyReloaded | Erased):
             payload = msgspec.structs.replace(payload, preview_of=query.preview_of)
         ticket = Ticket((row_of(Event(query, self._clock_ms(), payload)),), after, is_closing=is_closing)
         self._queue.append(ticket)

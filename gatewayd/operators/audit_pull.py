@@ -1,22 +1,35 @@
-"""GET /audit/since/<cursor> and DELETE /audit/before/<cursor>: pull, make durable, then delete (decision 7)."""
+"""The audit for who collects it: GET /audit/since and DELETE /audit/before (pull, make durable, then delete), signed heads,
+proofs of single queries, and erasing (decision 7)."""
 
 import sqlite3
 from typing import Final
 
+import msgspec
 from quart import Blueprint, Response, request
 
+from gatewayd.audit.erasing import choice_of, reason_of_erasure
 from gatewayd.audit.ids import is_ulid
+from gatewayd.audit.meta import MetaDamaged
+from gatewayd.audit.proof import NoProof
 from gatewayd.audit.reader import START
 from gatewayd.audit.service import Audit, AuditUnavailable
-from gatewayd.operators.guard import Guard, failure, json_response
+from gatewayd.audit.stored_tree import LeafMissing
+from gatewayd.operators.guard import Guard, failure, json_response, read_body
 
 _ROWS: Final = 500
 _MOST_ROWS: Final = 1000
 _BAD_CURSOR: Final = "cursor: found no ULID, expected 0 or an id of an audit row"
 
 
-def audit_routes(audit: Audit, guard: Guard) -> Blueprint:
-    """The two routes; none at all when there is no token."""
+class _EraseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    reason: str
+    query_ids: tuple[str, ...] = ()
+    agent: str | None = None
+    before: str | None = None
+
+
+def audit_routes(audit: Audit, guard: Guard, *, erasable: bool = False) -> Blueprint:
+    """The routes; none at all when there is no token. `erasable`: GATEWAY_AUDIT_ERASABLE."""
     routes = guard.blueprint("audit", __name__)
     if not guard.is_enabled:
         return routes
@@ -42,7 +55,53 @@ def audit_routes(audit: Audit, guard: Guard) -> Blueprint:
         except AuditUnavailable as unavailable:
             return failure(503, f"audit file cannot be written: {unavailable.reason}")
 
+    @routes.get("/audit/checkpoint", provide_automatic_options=False)
+    async def checkpoint() -> Response:
+        try:
+            note = await audit.head()
+        except AuditUnavailable as unavailable:
+            return failure(503, f"audit file cannot be written: {unavailable.reason}")
+        if note is None:
+            return failure(404, "nothing was recorded yet")
+        return _text(note)
+
+    @routes.get("/audit/proof/<id_>", provide_automatic_options=False)
+    async def proof(id_: str) -> Response:
+        if not is_ulid(id_):
+            return failure(400, "id: found no ULID, expected an id of an audit row or a query id")
+        try:
+            return _text(await audit.proof(id_.upper()))
+        except NoProof as none:
+            return failure(404, str(none))
+        except AuditUnavailable as unavailable:
+            return failure(503, f"audit file cannot be written: {unavailable.reason}")
+        except (LeafMissing, MetaDamaged) as damaged:
+            return failure(503, f"the audit file is damaged: {damaged}")
+        except (sqlite3.Error, OSError):
+            return failure(503, "audit file cannot be read")
+
+    @routes.post("/audit/erase", provide_automatic_options=False)
+    async def erase() -> Response:
+        if not erasable:
+            return failure(403, "erasing is switched off, expected GATEWAY_AUDIT_ERASABLE=1")
+        body = await read_body()
+        if isinstance(body, Response):
+            return body
+        try:
+            wanted = msgspec.json.decode(body, type=_EraseRequest)
+            choice, reason = choice_of(wanted.query_ids, wanted.agent, wanted.before), reason_of_erasure(wanted.reason)
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as wrong:
+            return failure(400, str(wrong))
+        try:
+            return json_response({"erased": await audit.erase(choice, reason)})
+        except AuditUnavailable as unavailable:
+            return failure(503, f"audit file cannot be written: {unavailable.reason}")
+
     return routes
+
+
+def _text(text: str) -> Response:
+    return Response(text, 200, {"cache-control": "no-store"}, content_type="text/plain; charset=utf-8")
 
 
 def page_rows(limit: str | None) -> int:

@@ -77,7 +77,7 @@ class HttpService:
         if self._gateway.approvals is not None:
             self._gateway.approvals.told = metrics.held
         return [
-            audit_routes(self._gateway.audit, guard),
+            audit_routes(self._gateway.audit, guard, erasable=self._settings.audit_erasable),
             admin_routes(self._gateway, reloader, guard),
             metrics_route(metrics, self._gateway, guard),
         ]

@@ -1,4 +1,4 @@
-"""`gatewayd audit`: reads the audit file beside the running gatewayd, never writes it (decision 14)."""
+"""`gatewayd audit`: reads the audit file beside the running gatewayd, and writes it only to erase (decision 14)."""
 
 from typing import Final
 
@@ -11,13 +11,17 @@ COMMANDS: Final[dict[str, str]] = {
     "since": "All events after an event id, or of the last 30m, 12h, 7d.",
     "denies": "What was refused, with the statement and the reason.",
     "show": "Everything recorded of one call, by any id of it.",
+    "verify": "Whether the file is what was recorded: every leaf, root and signature.",
+    "prove": "Everything of one query as one text that proves itself.",
+    "verify-proof": "Check such a text, without the file and without a network.",
+    "identity": "The public key that this gateway's heads are signed with.",
     "stats": "How much was asked, allowed, refused, and how long it took.",
 }
 
 
 @click.group(cls=LazyGroup, package="gatewayd.cli.audit", summaries=COMMANDS)
 def command() -> None:
-    """Read the audit file.
+    """Read, verify and prove the audit file.
 
     The file is that of DB_PATH, or --file. It is opened for reading only, beside the gatewayd that writes it. Lines on a
     terminal, one JSON object a line in a pipe or with --json.

@@ -42,6 +42,10 @@ def summary(row: AuditRow) -> tuple[str, str]:
             return "EXECUTED", _executed(payload)
         case "FAILED":
             return "FAILED", f"{payload['error_class']}: {visible(payload['error_message'])}"
+        case "ERASED":
+            ranges = ", ".join(f"{first}-{last}" for first, last in payload["seqs"][:3])
+            more = " …" if len(payload["seqs"]) > 3 else ""
+            return "ERASED", f"details of seq {ranges}{more}: {visible(payload['reason'])}"
         case _:
             changed = cell(payload.get("sections_changed") or []) or "nothing"
             return row.event_type, f"by {visible(str(payload.get('source')))}: {changed} changed"

@@ -23,7 +23,7 @@ from gatewayd.cli.progress import progress
 from gatewayd.config.settings import audit_path
 from gatewayd.policy.tools.replay import Recorded
 
-EVENT_TYPES: Final = ("ATTEMPTED", "DECIDED", "EXECUTED", "FAILED", "POLICY_RELOADED")
+EVENT_TYPES: Final = ("ATTEMPTED", "DECIDED", "EXECUTED", "FAILED", "POLICY_RELOADED", "ERASED")
 _PAYLOAD: Final = COLUMNS.index("payload")
 _PIECE: Final = 200  # rows of one read: each is its own short transaction, so the log of the writer is never held
 _PIECE_CHARACTERS: Final = 4 * 1024 * 1024  # of payload, unless one row alone is longer

@@ -19,7 +19,7 @@ SELECT database, coalesce(agent_name, '-'),
        coalesce(sum(json_extract(payload, '$.rows_returned')), 0), coalesce(sum(json_extract(payload, '$.rows_affected')), 0),
        cast(avg(json_extract(payload, '$.exec_ms')) AS integer), max(json_extract(payload, '$.exec_ms')),
        cast(avg(json_extract(payload, '$.overhead_ms')) AS integer)
-FROM audit_events WHERE id > ? AND event_type <> 'POLICY_RELOADED' GROUP BY 1, 2 ORDER BY 3 DESC
+FROM audit_events WHERE id > ? AND event_type NOT IN ('POLICY_RELOADED', 'ERASED') GROUP BY 1, 2 ORDER BY 3 DESC
 """
 _WORDS: Final = """
 SELECT database, {word}, count(*) FROM audit_events

@@ -1,0 +1,40 @@
+"""What a look at an audit file found: faults, which nothing honest leaves behind, and notes: where a proof ends. Pure."""
+
+from typing import Literal
+
+import msgspec
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """`seq` and `ts` (milliseconds) name the row it is about, where there is one; `meaning` is what it could come from."""
+
+    kind: Literal["fault", "note"]
+    what: str
+    meaning: str = ""
+    seq: int | None = None
+    ts: int | None = None
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The findings in the order they were met, and how much was looked at. `signed` rows are under a head that verifies."""
+
+    findings: tuple[Finding, ...]
+    rows: int
+    first_seq: int
+    last_seq: int
+    signed: int
+    heads: int
+    instances: int
+    more_faults: int = 0  # beyond the ones that are listed
+
+    @property
+    def faults(self) -> int:
+        return sum(finding.kind == "fault" for finding in self.findings) + self.more_faults
+
+    @property
+    def sentence(self) -> str:
+        """All of it in one plain sentence."""
+        rows = f"{self.rows} row{'' if self.rows == 1 else 's'}"
+        if self.faults:
+            return f"NOT INTACT: {self.faults} fault{'' if self.faults == 1 else 's'} in {rows}"
+        return f"intact: {rows}, {self.signed} of them under {self.heads} signed heads of {self.instances} instance(s)"
