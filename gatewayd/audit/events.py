@@ -45,6 +45,10 @@ class Decided(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     reason: str | None = None
     dialect: str | None = None
     approved_by: str | None = None
+    policy: str | None = None
+    """SHA-256 of the policy in force, 64 hex digits."""
+    bundle: int | None = None
+    """The version of the bundle that the policy came in, when linked."""
     preview_of: str | None = None
 
 

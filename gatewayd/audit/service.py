@@ -76,6 +76,16 @@ _EMPTY_LOG_AGAIN_S: Final = 0.1
 _NO_ROW: Final = "the earlier audit row of this query is not in the file"
 
 
+class Under(msgspec.Struct, frozen=True, gc=False):
+    """What a decision was made by: SHA-256 of the policy in force, and the version of its bundle."""
+
+    sha256: str | None = None
+    bundle: int | None = None
+
+
+NO_POLICY: Final = Under()
+
+
 class Audit:
     """Made by `open_audit`. Methods are for the Trio thread; each `async` one but `attempted` waits for its commit."""
 
@@ -101,13 +111,17 @@ class Audit:
         _remember(self._attempted, query.query_id, ticket)
 
     @overload
-    async def decided(self, query: Query, decision: Allowed, *, approved_by: str | None = None) -> Permit: ...
+    async def decided(
+        self, query: Query, decision: Allowed, under: Under = NO_POLICY, *, approved_by: str | None = None
+    ) -> Permit: ...
     @overload
-    async def decided(self, query: Query, decision: Denied) -> AuditId: ...
-    async def decided(self, query: Query, decision: Allowed | Denied, *, approved_by: str | None = None) -> Permit | AuditId:
+    async def decided(self, query: Query, decision: Denied, under: Under = NO_POLICY) -> AuditId: ...
+    async def decided(
+        self, query: Query, decision: Allowed | Denied, under: Under = NO_POLICY, *, approved_by: str | None = None
+    ) -> Permit | AuditId:
         """Writes DECIDED and returns when it and ATTEMPTED are committed. Raises AuditUnavailable: nothing may run then.
 
-        `approved_by` names who let a held write through.
+        `under` is the policy that it was decided by, `approved_by` names who let a held write through.
         """
         self._queue.check_open()
         attempted = self._attempted.pop(query.query_id, None)
@@ -116,9 +130,12 @@ class Audit:
         match decision:
             case Allowed(statement=statement, tables=tables):
                 by = approved_by and approved_by[:APPROVED_BY_CHARACTERS]
-                payload = Decided("ALLOW", statement.kind, tables, dialect=_DIALECT, approved_by=by)
+                payload = Decided(
+                    "ALLOW", statement.kind, tables, dialect=_DIALECT, approved_by=by, policy=under.sha256, bundle=under.bundle
+                )
             case Denied(policy_rule=rule, reason=reason, statement_type=kind, tables=tables):
-                payload = Decided("DENY", kind, None if kind is None else tables, rule, reason, dialect=_DIALECT)
+                named = None if kind is None else tables
+                payload = Decided("DENY", kind, named, rule, reason, dialect=_DIALECT, policy=under.sha256, bundle=under.bundle)
         ticket = self._hand_over(query, payload, attempted)
         if isinstance(decision, Allowed):
             _remember(self._decided, query.query_id, ticket)

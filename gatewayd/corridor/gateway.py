@@ -12,13 +12,14 @@ import msgspec
 import trio
 
 from gatewayd.audit.events import SELF_HOST_TENANT, Query
-from gatewayd.audit.service import Audit
+from gatewayd.audit.service import Audit, Under
 from gatewayd.catalog import Catalog
 from gatewayd.config.credentials import Secret
 from gatewayd.corridor.hold import Approvals
 from gatewayd.corridor.known_statements import KnownStatements
 from gatewayd.policy.decide.outcomes import Denied
 from gatewayd.policy.file.model import Policy
+from gatewayd.policy.replacement import policy_sha256
 from gatewayd.postgres.catalog.refresher import CatalogRefresher
 from gatewayd.postgres.pool import Pool
 
@@ -33,6 +34,8 @@ class Enforced(msgspec.Struct, frozen=True, gc=False):
     revision: int
     since_s: float
     """When it came into force, in seconds since the epoch."""
+    under: Under
+    """Which policy it is, for the audit."""
 
 
 class Completed(msgspec.Struct, frozen=True, gc=False):
@@ -69,7 +72,7 @@ class Database:
         self.name = name
         self.pool = pool
         self.refresher = refresher
-        self.enforced = Enforced(policy, 1, time.time())
+        self.enforced = Enforced(policy, 1, time.time(), Under(policy_sha256(policy)))
         self.recall = KnownStatements()
         self.counting = trio.CapacityLimiter(_COUNTING)
         self.withheld: str | None = None
@@ -81,9 +84,9 @@ class Database:
     def catalog(self) -> Catalog:
         return self.refresher.catalog
 
-    def enforce(self, policy: Policy) -> None:
-        """Every call that starts from now on is held to `policy`."""
-        self.enforced = Enforced(policy, self.enforced.revision + 1, time.time())
+    def enforce(self, policy: Policy, bundle: int | None = None) -> None:
+        """Every call that starts from now on is held to `policy`, which came in the bundle of that version."""
+        self.enforced = Enforced(policy, self.enforced.revision + 1, time.time(), Under(policy_sha256(policy), bundle))
         self.pool.repin(policy.limits)
 
     @contextmanager

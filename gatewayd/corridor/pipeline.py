@@ -121,7 +121,7 @@ class _Call:
             match decision:
                 case Denied():
                     try:
-                        audit_id = await self.gateway.audit.decided(self.query, decision)
+                        audit_id = await self.gateway.audit.decided(self.query, decision, self.deciding.enforced.under)
                     except trio.Cancelled:  # its row is on its way
                         self._observe(None, "DENY", denied=decision)
                         raise
@@ -201,7 +201,9 @@ class _Call:
     async def _permit(self, allowed: Allowed) -> Permit:
         """Step three. DECIDED is on its way as soon as this waits: cancelled then, the call owes its closing row."""
         try:
-            return await self.gateway.audit.decided(self.query, allowed, approved_by=self._approved_by())
+            return await self.gateway.audit.decided(
+                self.query, allowed, self.deciding.enforced.under, approved_by=self._approved_by()
+            )
         except trio.Cancelled:
             waited_ms = round((perf_counter() - self.began) * 1000)
             await self._unclosed(Failed(0, waited_ms, _CANCELLED, "the call was cancelled"))

@@ -110,7 +110,7 @@ class Reloader:
         except BaseException:
             self._close(opened)
             raise
-        self._swap(replacement.policies, opened)
+        self._swap(replacement.policies, opened, bundle)
         swapped()
         return replacement.databases_changed
 
@@ -178,19 +178,19 @@ class Reloader:
         ]
         await self._gateway.audit.reloaded(events)
 
-    def _swap(self, policies: Policies, opened: dict[str, Database]) -> None:
+    def _swap(self, policies: Policies, opened: dict[str, Database], bundle: int | None) -> None:
         """Everything at once: no await, so no call sees a mixture."""
         before = self._gateway.databases
         if policies.databases is None:
             assert policies.single is not None
-            before[DEFAULT_DATABASE].enforce(policies.single)
+            before[DEFAULT_DATABASE].enforce(policies.single, bundle)
         else:
             after: dict[str, Database] = {}
             for named in policies.databases:
                 database = opened.get(named.name)
                 if database is None:
                     database = before[named.name]
-                    database.enforce(named.policy)
+                database.enforce(named.policy, bundle)
                 after[named.name] = database
             self._gateway.databases = after
             for name, database in before.items():

@@ -176,10 +176,15 @@ _HASH_DIGITS: Final = 16
 
 
 def policy_hash(policy: Policy) -> str:
-    """16 hex digits over the whole effective policy: equal however its text was ordered or which defaults it spelt out."""
+    """The first 16 hex digits of `policy_sha256`."""
+    return policy_sha256(policy)[:_HASH_DIGITS]
+
+
+def policy_sha256(policy: Policy) -> str:
+    """64 hex digits over the whole effective policy: equal however its text was ordered or which defaults it spelt out."""
     effective = {section: _section_json(policy, section) for section in SECTIONS}
     effective["approvals"] = _as_hashed(policy.approvals)
-    return hashlib.sha256(msgspec.json.encode(effective, order="sorted")).hexdigest()[:_HASH_DIGITS]
+    return hashlib.sha256(msgspec.json.encode(effective, order="sorted")).hexdigest()
 
 
 def table_access_json(access: TableAccess) -> Json:

@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 
+import msgspec
 import pytest
 import trio
 import trio.testing
@@ -11,7 +12,7 @@ import trio.testing
 from gatewayd.audit.events import Event, Executed, PolicyReloaded
 from gatewayd.audit.file import AuditFile
 from gatewayd.audit.ids import is_ulid, ulid_value
-from gatewayd.audit.service import Audit, AuditUnavailable, open_audit
+from gatewayd.audit.service import Audit, AuditUnavailable, Under, open_audit
 from tests.audit.audit_calls import Calls, FileView
 
 WHOLE = ["ATTEMPTED", "DECIDED ALLOW", "EXECUTED"]
@@ -277,3 +278,12 @@ async def test_a_large_log_is_carried_into_the_file_while_callers_work(path: str
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
+
+
+async def test_a_decision_names_the_policy_that_it_was_made_by(path: str, calls: Calls, view: FileView) -> None:
+    async with open_audit(path) as audit:
+        query = calls.query()
+        await audit.attempted(query, calls.attempted())
+        await audit.decided(query, calls.denied, Under("ab" * 32, 7))
+    payload = msgspec.json.decode(view.rows(path)[-1].payload)
+    assert (payload["policy"], payload["bundle"]) == ("ab" * 32, 7)
