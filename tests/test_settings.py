@@ -66,16 +66,23 @@ def test_defaults() -> None:
         "shutdown_grace_s": 10.0,
         "approval_url": None,
         "approval_token": None,
+        "proxy_secret": None,
+        "link": None,
         "warnings": (),
     }
 
 
-@pytest.mark.parametrize("name", sorted(NAMES - {"INDEXER_TOKEN", "GATEWAY_MASK_SALT", "GATEWAY_APPROVAL_TOKEN", "DATABASE_URL"}))
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        NAMES - {"INDEXER_TOKEN", "GATEWAY_MASK_SALT", "GATEWAY_APPROVAL_TOKEN", "GATEWAY_PROXY_SECRET", "DATABASE_URL"},
+    ),
+)
 def test_empty_is_unset(name: str) -> None:
     assert msgspec.structs.replace(settings(**{name: ""}), variables=None) == msgspec.structs.replace(settings(), variables=None)
 
 
-@pytest.mark.parametrize("name", ["INDEXER_TOKEN", "GATEWAY_MASK_SALT"])
+@pytest.mark.parametrize("name", ["INDEXER_TOKEN", "GATEWAY_MASK_SALT", "GATEWAY_PROXY_SECRET"])
 def test_empty_secret_is_a_problem(name: str) -> None:
     assert problems(**{name: ""}) == (f"{name}: is empty; expected a secret, or the variable unset",)
 
@@ -307,8 +314,8 @@ def test_credential_that_cannot_be_read_is_a_problem_not_the_next_source() -> No
     def read_file(path: str) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    assert problems(read_file, **CREDENTIALS | {"DATABASE_URL": ""})[-1] == (
-        "INDEXER_TOKEN: cannot read the credential indexer-token (Permission denied); expected a readable file"
+    assert "INDEXER_TOKEN: cannot read the credential indexer-token (Permission denied); expected a readable file" in problems(
+        read_file, **CREDENTIALS | {"DATABASE_URL": ""}
     )
 
 

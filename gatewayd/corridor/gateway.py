@@ -73,7 +73,7 @@ class Database:
         self.pool = pool
         self.refresher = refresher
         self.enforced = Enforced(policy, 1, time.time(), Under(policy_sha256(policy)))
-        self.recall = KnownStatements()
+        self.known_statements = KnownStatements()
         self.counting = trio.CapacityLimiter(_COUNTING)
         self.withheld: str | None = None
         """Why nothing runs here although a policy is in force: its own tests have not passed yet."""

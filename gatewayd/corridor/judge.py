@@ -44,14 +44,14 @@ class Deciding:
 
     async def known(self, sql: str) -> Known:
         """The text's facts, from memory when it came before. A large text is parsed in a thread: it must not stall the others."""
-        recall = self.database.recall
-        known = recall.get(sql)
+        known_statements = self.database.known_statements
+        known = known_statements.get(sql)
         if known is None:
             began = perf_counter()
             if is_large(sql):
-                known = recall.add(sql, await large_texts.in_thread(partial(analyze, sql), self.caller))
+                known = known_statements.add(sql, await large_texts.in_thread(partial(analyze, sql), self.caller))
             else:
-                known = recall.add(sql, analyze(sql))
+                known = known_statements.add(sql, analyze(sql))
             self.parse_s = perf_counter() - began
         return known
 

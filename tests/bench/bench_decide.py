@@ -53,14 +53,14 @@ def cost_us(call: Callable[[], object], times: int) -> float:
 
 def typical() -> None:
     small, large = catalog(20), catalog(10_000)
-    recall = KnownStatements()
+    known_statements = KnownStatements()
     print(f"{'statement':<16}{'parse and walk':>16}{'new':>10}{'new, 10 000 tables':>20}{'repeated':>10}   µs")
     for name, sql in TYPICAL.items():
-        known = recall.add(sql, analyze(sql))
+        known = known_statements.add(sql, analyze(sql))
         known.keep(decide(known.statement, POLICY, small), 1, 1)
 
         def repeated(sql: str = sql) -> object:
-            found = recall.get(sql)
+            found = known_statements.get(sql)
             return found.decision(1, 1) if found is not None else None
 
         figures = (

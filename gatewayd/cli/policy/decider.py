@@ -35,10 +35,10 @@ def catalogs(chosen: tuple[DatabaseEntry, ...]) -> Mapping[str, Catalog]:
 
 def decider(policy: Policy, catalog: Catalog | None) -> Decider:
     """Answers for one database; with None by names alone."""
-    recall = KnownStatements()  # programs send the same statements again and again
+    known_statements = KnownStatements()  # programs send the same statements again and again
 
     def decided(sql: str) -> CaseVerdict:
-        known = recall.get(sql) or recall.add(sql, analyze(sql))
+        known = known_statements.get(sql) or known_statements.add(sql, analyze(sql))
         decision = known.decision(1, 1)
         if decision is None:
             facts = known.statement
