@@ -54,6 +54,11 @@ class Court:
         self.catalogs = catalogs
         self.masking = masking
 
+    def breaks(self, **parts: Any) -> None:
+        """The policy in force has parts from now on that no policy can have: whatever reads them has a bug."""
+        enforced = self.database.enforced
+        self.database.enforced = msgspec.structs.replace(enforced, policy=msgspec.structs.replace(enforced.policy, **parts))
+
     def judge(self) -> Deciding:
         return Deciding(self.database, self.masking, "query id")
 
@@ -132,8 +137,8 @@ async def test_a_large_text_is_decided_as_a_small_one(open_court: Any) -> None:
 
 
 async def test_a_bug_while_deciding_denies(open_court: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    broken = msgspec.structs.replace(policy(), table_access=None)
-    court = await open_court(broken, catalog(USERS))
+    court = await open_court(policy(), catalog(USERS))
+    court.breaks(table_access=None)
     denied = await court.decide("SELECT email FROM users WHERE email = 'canary'")
     assert isinstance(denied, Denied)
     assert denied.policy_rule == "internal_error"
@@ -144,8 +149,8 @@ async def test_a_bug_while_deciding_denies(open_court: Any, capfd: pytest.Captur
 
 async def test_a_bug_while_masking_withholds(open_court: Any) -> None:
     masked = policy("column_masks: {users: {email: full-redact}}")
-    broken = msgspec.structs.replace(masked, column_masks={("public", "users"): 7})
-    court = await open_court(broken, catalog(USERS), masking=Masking(Secret("salt")))
+    court = await open_court(masked, catalog(USERS), masking=Masking(Secret("salt")))
+    court.breaks(column_masks={("public", "users"): 7})
     plan = await court.plan("SELECT email FROM users")
     assert isinstance(plan, Withheld)
     assert plan.stage == "rewrite"
