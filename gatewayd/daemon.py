@@ -29,6 +29,7 @@ from gatewayd.corridor.gateway import Database, Gateway, Masking
 from gatewayd.corridor.hold import Approvals
 from gatewayd.corridor.reload import Reloader
 from gatewayd.keys.identity import ensure_identity
+from gatewayd.link.local_mode import keep_what_the_link_owed
 from gatewayd.mcp.dispatch import Dispatch
 from gatewayd.mcp.known_clients import KnownClients
 from gatewayd.mcp.tools.surface import tools_of
@@ -126,6 +127,8 @@ class _Daemon:
                 reloader = Reloader(settings, gateway, databases)
                 if settings.link is not None:
                     self._link = await services.start(self._linked, gateway, reloader)
+                else:
+                    services.start_soon(keep_what_the_link_owed, audit)
                 with self._serving:
                     await self._listen(gateway, reloader, services)
                 services.cancel_scope.cancel()
@@ -145,12 +148,21 @@ class _Daemon:
 
     async def _linked(self, gateway: Gateway, reloader: Reloader, *, task_status: trio.TaskStatus["Link"]) -> None:
         """The link. It is started once the cached bundle is in force, where there is one."""
+        from gatewayd.link.formats.states import Enforcing, LinkState
         from gatewayd.link.service import Link
 
         settings = self._settings
         identity = ensure_identity(settings.state_dir, settings.credentials_dir)
         link = Link(settings, gateway, reloader, identity)
+        approvals = gateway.approvals = Approvals(link.gate)
+
+        def end_holds(state: LinkState) -> None:
+            if not isinstance(state, Enforcing):
+                approvals.end_all()
+
+        link.standing.on_change.append(end_holds)
         async with trio.open_nursery() as nursery:
+            await nursery.start(approvals.reporter.run)
             await nursery.start(link.run)
             task_status.started(link)
 

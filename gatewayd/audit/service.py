@@ -13,6 +13,7 @@ What may stand in the file for a query, whose caller may be cancelled at any awa
 """
 
 import os
+import sqlite3
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -261,6 +262,10 @@ class Audit:
         if isinstance(result, FILE_FAILURES):
             raise AuditUnavailable(reason_of(result)) from result
         return cast(T, result)
+
+    async def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """What `question` finds in the file, on a connection that reads, in a thread. Raises sqlite3.Error or OSError."""
+        return await self._reader.ask(question)
 
     def page(self, cursor: str, limit: int) -> Page:
         """Up to `limit` committed rows with an id above `cursor` (reader.START or a ULID), as JSON in pieces."""

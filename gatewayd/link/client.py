@@ -92,7 +92,7 @@ class ControlPlane:
     def numbered(self, kind: RequestKind, body: msgspec.Struct) -> SentRequest:
         """The next request of this run."""
         self._n += 1
-        raw = msgspec.Raw(msgspec.json.encode(body))
+        raw = msgspec.Raw(_json(body))
         request = LinkRequest(self.issuer, self.gateway, kind, self.run, self._n, self.clock.now_ms(), raw)
         return sign_request(request, self._identity)
 
@@ -150,6 +150,15 @@ class ControlPlane:
         headers = {"content-type": "application/json", "user-agent": self._agent, "accept-encoding": "identity"}
         timeout = httpx.Timeout(None, connect=CONNECT_S)
         return httpx.AsyncClient(verify=verify, timeout=timeout, follow_redirects=False, headers=headers, trust_env=False)
+
+
+def _json(body: msgspec.Struct) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:  # a lone surrogate in what an agent says of itself
+        import json
+
+        return json.dumps(msgspec.to_builtins(body)).encode()
 
 
 def _seconds(text: str | None) -> float | None:

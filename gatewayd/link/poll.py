@@ -103,7 +103,7 @@ class Poll:
 
     async def _once(self) -> float:
         """Seconds until the next."""
-        wait_s = self._jittered(WAIT_S)
+        wait_s = self._jittered(WAIT_S) if self.answered.is_set() else 0.0  # the first says how things stand, at once
         began = trio.current_time()
         try:
             taken = await self._ask(wait_s)

@@ -1,6 +1,8 @@
 """The link put together: what it has on its disk, enrolment, the poll and what else runs beside it. Made once by the daemon."""
 
 import secrets
+import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -8,21 +10,26 @@ import trio
 
 from gatewayd import __version__, log
 from gatewayd.audit.ids import new_ulid
+from gatewayd.audit.meta import Linked
+from gatewayd.audit.service import AuditUnavailable
 from gatewayd.config.settings import Settings
 from gatewayd.corridor.gateway import Gateway
 from gatewayd.corridor.reload import Reloader
 from gatewayd.keys.ed25519 import SigningKey
+from gatewayd.link.batches import has_rows_from
 from gatewayd.link.client import ControlPlane, LinkClock
 from gatewayd.link.enforcement import Enforcement
 from gatewayd.link.enrol import EnrolmentFailed, enrol
 from gatewayd.link.formats import trust as trusts
 from gatewayd.link.formats.agent_tokens import AgentTable
-from gatewayd.link.formats.bundle import Seen
+from gatewayd.link.formats.bundle import AuditTerms, Seen
 from gatewayd.link.formats.documents import DocumentRefused
 from gatewayd.link.formats.enrolment import read_token
 from gatewayd.link.formats.trust import Trust
+from gatewayd.link.gate import LinkGate
 from gatewayd.link.kept import CLIENTS, Enrolled, Kept, KeptUnreadable
 from gatewayd.link.poll import Poll
+from gatewayd.link.push import Push
 from gatewayd.link.standing import Standing
 
 ENROL_AGAIN_S: Final = (5.0, 10.0, 20.0, 40.0, 60.0)
@@ -47,7 +54,9 @@ class Link:
         self._enforcement = Enforcement(settings, gateway, reloader, self._kept, self.standing, Seen("", ""))
         self._enrolled: Enrolled | None = None
         self._trust: Trust | None = None
+        self._poll: Poll | None = None
         self._is_broken = False
+        self.gate = LinkGate(self._control, self._present_trust)
         gateway.refusing = self.standing.refusing
 
     def agents(self) -> AgentTable | None:
@@ -56,6 +65,9 @@ class Link:
 
     def person_of(self, token_id: str | None) -> str | None:
         return self._enforcement.agents.person_of(token_id) if self._enforcement.agents is not None else None
+
+    def _present_trust(self) -> Trust | None:
+        return self._poll.trust if self._poll is not None else self._trust
 
     def statistics(self) -> dict[str, int]:
         """Bundles refused, by check."""
@@ -73,8 +85,10 @@ class Link:
             task_status.started()
             if self._is_broken:
                 await trio.sleep_forever()
-            if self._enrolled is None:
+            is_new = self._enrolled is None
+            if is_new:
                 await self._enrol()
+            await self._begin_instance(is_new=is_new)
             await self._linked(nursery)
 
     async def _resume(self) -> None:
@@ -138,8 +152,35 @@ class Link:
         log.info(log.LINKED, gateway=enrolled.gateway, project=enrolled.project)
         await self._resume()
 
+    async def _begin_instance(self, *, is_new: bool) -> None:
+        """What was recorded before the link is not the control plane's: its rows begin an instance of their own."""
+        audit = self._gateway.audit
+        while True:
+            try:
+                meta = await audit.meta()
+                ran_linked = meta.linked is not None and meta.linked.linked
+                has_rows = await audit.ask(partial(has_rows_from, seq=meta.first_seq)) or meta.pruned_to > 0
+                if has_rows and (is_new or not ran_linked):
+                    await audit.begin_instance("linked")
+                if not ran_linked:
+                    await audit.note_linked(Linked(True, 0.0))
+                return
+            except (AuditUnavailable, sqlite3.Error, OSError):
+                await trio.sleep(1)
+
     async def _linked(self, nursery: trio.Nursery) -> None:
-        assert self._trust is not None
-        poll = Poll(self._control, self._gateway, self._enforcement, self._kept, self.standing, self._trust)
+        trust = self._trust
+        assert trust is not None
+        audit, enforcement = self._gateway.audit, self._enforcement
+        push = Push(
+            self._control, audit, lambda: poll.trust, lambda: enforcement.bundle.audit if enforcement.bundle else AuditTerms()
+        )
+        poll = self._poll = Poll(self._control, self._gateway, enforcement, self._kept, self.standing, trust, push.heads)
         nursery.start_soon(poll.watch)
+        nursery.start_soon(self._push, poll, push)
         await poll.run()
+
+    async def _push(self, poll: Poll, push: Push) -> None:
+        """From the first answer on: it says what the control plane holds."""
+        await poll.answered.wait()
+        await push.run(poll.held)

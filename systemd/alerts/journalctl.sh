@@ -23,6 +23,8 @@ BEGIN {
     ends["status taken again"] = "status refused"
     ends["policy fresh again"] = "policy stale"
     ends["gateway linked"] = "enrolment failed"
+    ends["audit push recovered"] = "audit push failed|audit push waiting (control plane keeps answering 429)|control plane audit answer did not verify|control plane holds another event for the new instance too|control plane refused audit events|control plane does not take audit events yet"
+    ends["audit pruning recovered"] = "audit pruning failed"
     # any start ends what kept gatewayd from starting, and what the process before was in
     start = "gatewayd started"
     state["audit unavailable"]; state["database unreachable"]; state["policy reload failed"]; state["deny webhook failed"]
@@ -34,6 +36,13 @@ BEGIN {
     state["status refused"]
     state["policy stale"]
     state["enrolment failed"]
+    state["audit push failed"]
+    state["audit push waiting (control plane keeps answering 429)"]
+    state["control plane audit answer did not verify"]
+    state["control plane holds another event for the new instance too"]
+    state["control plane refused audit events"]
+    state["control plane does not take audit events yet"]
+    state["audit pruning failed"]
     # what happened, and is not taken back
     event["audit write after execution failed"]; event["unexpected failure"]; event["deny webhook dropped"]
     event["decision failed; the statement was denied"]; event["connection failed"]; event["log lines dropped"]
@@ -42,6 +51,10 @@ BEGIN {
     event["gateway identity in use elsewhere"]
     event["bundle version accepted by hand"]
     event["public URL not registered"]
+    event["audit file forked from what the control plane holds"]
+    event["control plane lost acknowledged audit events"]
+    event["audit event sent without its details"]
+    event["audit events recorded while linked never reached the control plane; local mode does not send them"]
 }
 {
     m = msg()

@@ -13,19 +13,48 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
+import msgspec
+
+from gatewayd.audit.leaf import commitment_of, facts_of, leaf_of
+from gatewayd.audit.rows import COLUMNS
+from gatewayd.audit.tree import CompactRange, inclusion_proof
 from gatewayd.keys.ed25519 import PublicKey, SigningKey
+from gatewayd.keys.envelope import parse
 from gatewayd.link.formats import requests as asked
-from gatewayd.link.formats.answers import Enrolment, Freshness, Refusal, RefusalReason, TreeHead, sign_answer
+from gatewayd.link.formats.answers import Ack, Conflict, Enrolment, Freshness, Refusal, RefusalReason, TreeHead, sign_answer
 from gatewayd.link.formats.bundle import Bundle, bundle_sha256, sign_bundle
 from gatewayd.link.formats.documents import DocumentRefused, digest, public_key, public_text
 from gatewayd.link.formats.enrolment import EnrolmentToken, token_text
 from gatewayd.link.formats.requests import EnrolBody, ReadRequest, read_body
+from gatewayd.link.formats.rows import AuditBody, PushedRow
 from gatewayd.link.formats.status import PollBody
 from gatewayd.link.formats.trust import USES, Trust, WorkingKey, fingerprint_of, sign_trust
 
 ISSUER: Final = "https://control.example.com"
 YEAR_MS: Final = 365 * 24 * 3600 * 1000
 Answer = tuple[int, bytes]
+
+
+class Tree:
+    """The rows of one instance as they are held: leaves in order, each row beside its seq."""
+
+    def __init__(self, first_seq: int) -> None:
+        self.first_seq = first_seq
+        self.leaves: list[bytes] = []
+        self.rows: dict[int, PushedRow] = {}
+
+    def range(self) -> CompactRange:
+        found = CompactRange()
+        found.extend(self.leaves)
+        return found
+
+    def proof(self, index: int) -> list[bytes]:
+        def subtree(level: int, place: int) -> bytes:
+            part = CompactRange()
+            part.extend(self.leaves[place << level : (place + 1) << level])
+            return part.root()
+
+        return inclusion_proof(index, len(self.leaves), subtree)
 
 
 class Gateway:
@@ -39,6 +68,8 @@ class Gateway:
         self.cut: RefusalReason | None = None
         self.statuses: list[PollBody] = []
         self.urls: tuple[str, ...] = ()
+        self.trees: dict[str, Tree] = {}
+        self.newest_instance = ""
 
 
 class StandIn:
@@ -58,7 +89,7 @@ class StandIn:
         self.refuse_status: str | None = None
         self.seen_bodies: list[bytes] = []
         self.holds = True
-        self.handlers: dict[str, Callable[[Gateway, ReadRequest], Answer]] = {}
+        self.handlers: dict[str, Callable[[Gateway, ReadRequest], Answer]] = {"audit": self._audit}
         self.new_trust()
 
     # -- what a person does there
@@ -87,7 +118,7 @@ class StandIn:
         with self.changed:
             number = version if version is not None else (self.bundles[-1][0].version + 1 if self.bundles else 1)
             whole = {"format": 1, "issuer": ISSUER, "project": self.project, "tenant_id": self.tenant, "issued_at": self.now_ms()}
-            bundle = Bundle(**{**whole, **more}, version=number, policy=policy)
+            bundle = msgspec.convert({**whole, **more, "version": number, "policy": policy}, Bundle)
             self.bundles.append((bundle, sign_bundle(bundle, [signer or self.working])))
             self.changed.notify_all()
             return bundle
@@ -113,6 +144,10 @@ class StandIn:
         with self.changed:
             self.the_gateway().cut = reason
             self.changed.notify_all()
+
+    def seen_payloads(self) -> list[bytes]:
+        """What gateways sent, out of its envelopes."""
+        return [parse(data).payload for data in self.seen_bodies]
 
     # -- requests
 
@@ -141,8 +176,6 @@ class StandIn:
         return 403, sign_answer(Refusal(gateway.id, found.digest, reason, self.now_ms(), message), [self.working])
 
     def _enrol(self, data: bytes) -> Answer:
-        from gatewayd.keys.envelope import parse
-
         body = read_body(read_body(parse(data).payload, asked.LinkRequest).body, EnrolBody)
         key = public_key(body.public_key)
         found = asked.read_request(data, key)
@@ -187,7 +220,7 @@ class StandIn:
                 request=found.digest,
                 run=found.request.run,
                 n=found.request.n,
-                head=self.head_of(gateway, body),
+                head=self.head_of(gateway),
                 public_urls=gateway.urls,
             )
             trusts = b",".join(self.trusts[body.trust_version :])
@@ -209,8 +242,82 @@ class StandIn:
         problem = body.problem
         return problem is None or (problem.version != newest.version and problem.envelope != digest(envelope))
 
-    def head_of(self, gateway: Gateway, body: PollBody) -> TreeHead | None:
-        return None
+    def head_of(self, gateway: Gateway) -> TreeHead | None:
+        tree = gateway.trees.get(gateway.newest_instance)
+        return self._head(gateway.newest_instance, tree) if tree is not None else None
+
+    # -- audit
+
+    @staticmethod
+    def _head(instance: str, tree: Tree) -> TreeHead:
+        return TreeHead(instance, len(tree.leaves), tree.range().root().hex())
+
+    def _audit(self, gateway: Gateway, found: ReadRequest) -> Answer:
+        """Checks that the batch follows what is held and that its root comes out; a row that is held is compared by its leaf."""
+        body = read_body(found.request.body, AuditBody)
+        with self.changed:
+            tree = gateway.trees.get(body.instance) or Tree(body.first_seq)
+            index = body.from_seq - body.first_seq
+            seqs = list(range(body.from_seq, body.to_seq + 1))
+            if body.first_seq != tree.first_seq or index > len(tree.leaves) or [row.seq for row in body.rows] != seqs:
+                return 422, b"{}"
+            for row in body.rows:
+                check_row(row)
+            leaves = [bytes.fromhex(row.leaf) for row in body.rows]
+            for place, leaf in enumerate(leaves, index):
+                if place < len(tree.leaves) and tree.leaves[place] != leaf:
+                    return 409, sign_answer(self._conflict(gateway, found, body, tree, place), [self.working])
+            after = CompactRange()
+            after.extend([*tree.leaves[:index], *leaves])
+            if (after.size, after.root().hex()) != (body.size, body.root):
+                return 422, b"{}"
+            tree.leaves[index : index + len(leaves)] = leaves
+            tree.rows.update((row.seq, row) for row in body.rows)
+            gateway.trees[body.instance], gateway.newest_instance = tree, body.instance
+            self.changed.notify_all()
+            ack = Ack(gateway.id, body.instance, body.from_seq, body.to_seq, found.digest, body.size, body.root, self.now_ms())
+            return 200, sign_answer(ack, [self.working])
+
+    def _conflict(self, gateway: Gateway, found: ReadRequest, body: AuditBody, tree: Tree, place: int) -> Conflict:
+        proof = tuple(each.hex() for each in tree.proof(place))
+        return Conflict(
+            gateway.id,
+            body.instance,
+            found.digest,
+            body.first_seq + place,
+            tree.leaves[place].hex(),
+            proof,
+            self._head(body.instance, tree),
+            body.first_seq,
+            self.now_ms(),
+        )
+
+    def wait_for_rows(self, holds: Callable[[list[PushedRow]], bool], within_s: float = 60) -> list[PushedRow]:
+        """All rows that are held, over all instances in the order of their seqs, once this holds of them."""
+        with self.changed:
+            deadline = time.monotonic() + within_s
+            while True:
+                rows = self.held()
+                if holds(rows):
+                    return rows
+                left = deadline - time.monotonic()
+                assert left > 0, f"held: {[(row.seq, row.row['event_type']) for row in rows]}"
+                self.changed.wait(left)
+
+    def held(self) -> list[PushedRow]:
+        trees = [tree for gateway in self.gateways.values() for tree in gateway.trees.values()]
+        return [tree.rows[seq] for tree in sorted(trees, key=lambda tree: tree.first_seq) for seq in sorted(tree.rows)]
+
+
+def check_row(row: PushedRow) -> None:
+    """The leaf is made from what was sent, whatever was left out; a full row's commitment too."""
+    columns = tuple(row.row[name] for name in COLUMNS)
+    facts = facts_of(columns)
+    if '"sql_fingerprint":""' not in str(row.row["payload"]):
+        assert leaf_of(row.seq, facts.envelope, bytes.fromhex(row.commitment)).hex() == row.leaf
+    if row.details == "full":
+        assert row.salt is not None
+        assert commitment_of(bytes.fromhex(row.salt), facts.details).hex() == row.commitment
 
 
 Spoil = Callable[[str, Answer], Answer | None]

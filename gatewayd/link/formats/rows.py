@@ -11,7 +11,8 @@ Details = Literal["full", "redacted", "none"]
 
 
 class PushedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One row. `row` holds the columns of the audit file, `payload` as the stored text; of a projection the details are left out.
+    """One row. `row` holds the columns of the audit file, `payload` as the stored text; of a projection the details are "", and
+    `statement` is the text with `?` for each constant, where `details` is `redacted`.
 
     `leaf` and `commitment` go in any case, so the tree is checked without the text; `salt` only with all details: it proves them.
     """
@@ -22,11 +23,15 @@ class PushedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     row: dict[str, str | int | None]
     details: Details
     salt: str | None = None
+    statement: str | None = None
 
 
 class AuditBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rows `from_seq` to `to_seq` of the instance, whose first row has `first_seq`; `root` is the tree's over all rows up to
-    `to_seq`, `size` of them."""
+    `to_seq`, `size` of them.
+
+    `gap` is there where the rows before `from_seq` are gone on both sides: the compact range of their leaves, base64.
+    """
 
     instance: str
     first_seq: int
@@ -35,3 +40,4 @@ class AuditBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[PushedRow, ...]
     size: int
     root: str
+    gap: str | None = None

@@ -1,0 +1,349 @@
+"""The audit push: rows out of the file in order, each batch acknowledged under the tree (docs/link-protocol.md, Audit push).
+
+It reads the file, so nothing is queued and nothing is lost; one batch is in flight. Only an ack that verifies moves it on. What
+else may come back is one table, `_answered`, and what each costs is in its rows.
+"""
+
+import base64
+import random
+import sqlite3
+from collections.abc import Awaitable, Callable
+from typing import Final, Literal, TypeVar
+
+import trio
+
+from gatewayd import log
+from gatewayd.audit.file import reason_of
+from gatewayd.audit.meta import Acked, Linked, Meta
+from gatewayd.audit.service import Audit, AuditUnavailable
+from gatewayd.audit.stored_tree import LeafMissing
+from gatewayd.audit.tree import CompactRange, root_from_inclusion
+from gatewayd.link import batches
+from gatewayd.link.batches import Batch, Position
+from gatewayd.link.client import ControlAnswer, ControlPlane, RequestRefused, Unreachable
+from gatewayd.link.formats.answers import Ack, Conflict, TreeHead, read_answer
+from gatewayd.link.formats.bundle import AuditTerms
+from gatewayd.link.formats.documents import DocumentRefused
+from gatewayd.link.formats.rows import BATCH_ROWS
+from gatewayd.link.formats.trust import Trust
+from gatewayd.link.poll import AuditHeads
+
+READY_ROWS: Final = 500
+READY_S: Final = 2.0
+LOOK_S: Final = 0.25
+WITHIN_S: Final = 60.0
+BACKOFF_MOST_S: Final = 300.0
+LATER_S: Final = 300.0
+BUSY_LEAST_S: Final = 1.0
+BUSY_MOST_S: Final = 30.0
+BUSY_SILENT_S: Final = 120.0
+FORK_S: Final = 3600.0
+PRUNE_S: Final = 60.0
+_HOUR_MS: Final = 3600 * 1000
+
+T = TypeVar("T")
+A = TypeVar("A", Ack, Conflict)
+Trouble = Literal["failed", "waiting", "unverified", "conflict", "refused", "missing"]
+
+
+class Push:
+    """`trust` and `terms` are asked anew at each batch: they change while it runs."""
+
+    def __init__(
+        self,
+        control: ControlPlane,
+        audit: Audit,
+        trust: Callable[[], Trust],
+        terms: Callable[[], AuditTerms],
+        dice: random.Random | None = None,
+    ) -> None:
+        self.acknowledged = 0
+        """Rows, since the start."""
+        self.last_success_s = 0.0
+        self._control = control
+        self._audit = audit
+        self._trust = trust
+        self._terms = terms
+        self._dice = dice or random.Random()
+        self._position: Position | None = None
+        self._acked: TreeHead | None = None
+        self._ack: bytes | None = None
+        self._at_most = BATCH_ROWS
+        self._owes = True
+        self._committed = 0
+        self._failures = 0
+        self._told: dict[Trouble, str] = {}
+        self._busy_since: float | None = None
+        self._forked_at: float | None = None
+        self._terms_kept: Linked | None = None
+        self._pruning_failed = False
+
+    def heads(self) -> AuditHeads:
+        """For the poll."""
+        return AuditHeads(acked=self._acked, acks=(self._ack,) if self._ack is not None else ())
+
+    async def run(self, held: TreeHead | None) -> None:
+        """Sends until cancelled. `held` is what the control plane has of this gateway's instance, as of its first answer."""
+        self._audit.only_acknowledged = True
+        await self._until_possible(lambda: self._begin(held))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._prune)
+            while True:
+                batch = await self._until_possible(self._next)
+                await trio.sleep(await self._send(batch))
+
+    # -- where to go on
+
+    async def _begin(self, held: TreeHead | None) -> bool:
+        meta = await self._audit.meta()
+        acked = meta.acked.size if meta.acked is not None else 0
+        instance, size = str(meta.instance), acked
+        earlier = {str(each.instance): each.size for each in meta.previous_instances}
+        if held is not None and held.instance in earlier:
+            # The file went on as a new instance while nobody pushed: it was restored, or lost rows. What is left of the old one
+            # goes first.
+            named: dict[str, str | int] = {"from": held.instance, "instance": instance, "seq": meta.first_seq}
+            log.error(log.AUDIT_FORKED, **named)
+            instance, size, acked = held.instance, min(held.size, earlier[held.instance]), 0
+        elif held is None or held.instance != instance:
+            size = 0
+        elif held.size < acked:
+            size = held.size
+        position = await self._audit.ask(lambda connection: batches.position_at(connection, meta, instance, size))
+        if size < acked:
+            gone = position.tree.size if position.after_gap else size
+            fields = {"from": meta.first_seq + size, "to": meta.first_seq + acked - 1, "gone": gone - size}
+            log.error(log.AUDIT_LOST, **fields)
+        self._position = position
+        self._acked = TreeHead(meta.instance, acked, base64.b64decode(meta.acked.root).hex()) if meta.acked is not None else None
+        return True
+
+    async def _next(self) -> Batch | None:
+        """The next batch once there are rows for it: READY_ROWS at once, fewer after READY_S. The file is not asked while
+        nothing was committed."""
+        position = self._position
+        assert position is not None
+        if position.end_seq is not None and position.next_seq >= position.end_seq:
+            position = self._position = await self._following(position)
+        await self._keep_terms()
+        if not self._owes:
+            await self._until_committed(1)
+            with trio.move_on_after(READY_S):
+                await self._until_committed(min(READY_ROWS, self._at_most))
+        self._committed = self._audit.statistics().rows
+        statements, at_most = self._terms().statements, self._at_most
+        path = self._audit.path
+        batch = await self._audit.ask(lambda connection: batches.next_batch(connection, path, position, statements, at_most))
+        self._owes = batch is not None
+        return batch
+
+    async def _following(self, position: Position) -> Position:
+        """The beginning of the instance after a past one whose rows are all sent."""
+        meta = await self._audit.meta()
+        names = [str(name) for name, _, _ in meta.spans()]
+        following = names[names.index(position.instance) + 1]
+        return await self._audit.ask(lambda connection: batches.position_at(connection, meta, following, 0))
+
+    async def _until_committed(self, rows: int) -> None:
+        while self._audit.statistics().rows - self._committed < rows:  # noqa: ASYNC110 - commits do not wait for who is told
+            await trio.sleep(LOOK_S)
+
+    async def _keep_terms(self) -> None:
+        linked = Linked(True, float(self._terms().retention_h))
+        if linked != self._terms_kept:
+            await self._audit.note_linked(linked)
+            self._terms_kept = linked
+
+    async def _until_possible(self, step: Callable[[], Awaitable[T | None]]) -> T:
+        """What `step` gives, once the file gives it: an audit that is away comes back, and rows come."""
+        while True:
+            try:
+                found = await step()
+            except (AuditUnavailable, sqlite3.Error, OSError, LeafMissing) as failure:
+                wait_s = self._failed(reason_of(failure) if not isinstance(failure, AuditUnavailable) else failure.reason)
+                await trio.sleep(wait_s)
+            else:
+                if found is not None:
+                    return found
+
+    # -- one batch
+
+    async def _send(self, batch: Batch) -> float:
+        """Seconds until the next."""
+        for seq in batch.left_out:
+            log.warning(log.AUDIT_DETAILS_LEFT_OUT, seq=seq)
+        sent = self._control.numbered("audit", batch.body)
+        try:
+            answered = await self._control.send(sent, WITHIN_S, self._trust())
+        except Unreachable as failure:
+            if failure.status == 429:
+                return self._is_busy(batch, failure.retry_after_s)
+            return self._failed(failure.reason)
+        except RequestRefused as refused:
+            if refused.refusal.reason == "clock":
+                self._control.clock.learn(refused.refusal.ts)
+                return BUSY_LEAST_S
+            return self._jittered(BUSY_MOST_S)  # cut: the poll has said so
+        self._busy_since = None
+        return await self._answered(batch, answered)
+
+    async def _answered(self, batch: Batch, answered: ControlAnswer) -> float:
+        body = batch.body
+        match answered.status:
+            case 404:
+                self._tell("missing", log.AUDIT_NOT_TAKEN)
+                return self._jittered(LATER_S)
+            case 422 if len(body.rows) > 1:
+                self._at_most = max(1, len(body.rows) // 2)
+                return 0
+            case 422:
+                self._tell("refused", log.AUDIT_REFUSED, **{"from": body.from_seq, "to": body.to_seq})
+                return self._jittered(LATER_S)
+            case 409:
+                return await self._conflicting(batch, answered)
+        try:
+            ack = self._read(answered, Ack)
+            if (ack.instance, ack.from_seq, ack.to_seq, ack.size, ack.root) != (
+                body.instance,
+                body.from_seq,
+                body.to_seq,
+                body.size,
+                body.root,
+            ):
+                raise DocumentRefused("version", "it names other events")
+        except DocumentRefused as refused:
+            return self._unverified(refused)
+        return await self._advance(batch, ack, answered.data)
+
+    async def _advance(self, batch: Batch, ack: Ack, data: bytes) -> float:
+        root = base64.b64encode(bytes.fromhex(ack.root)).decode()
+        position = self._position
+        assert position is not None
+        if position.end_seq is None:
+            try:
+                await self._audit.note_acknowledged(Acked(ack.size, root, ack.ts))
+            except AuditUnavailable:
+                return self._jittered(BUSY_LEAST_S)  # sent again: the control plane answers the same
+            self._acked, self._ack = TreeHead(ack.instance, ack.size, ack.root), data
+        self._position = Position(position.instance, position.first_seq, batch.tree, position.end_seq)
+        self.acknowledged += len(batch.body.rows)
+        self.last_success_s = self._control.clock.now_ms() / 1000
+        self._failures = 0
+        self._at_most = min(BATCH_ROWS, self._at_most * 2)
+        if self._told:
+            self._told = {}
+            log.info(log.AUDIT_PUSH_RECOVERED)
+        return 0
+
+    async def _conflicting(self, batch: Batch, answered: ControlAnswer) -> float:
+        """Another leaf is held there. The file goes on as a new instance from that event on, at most once an hour."""
+        body, position = batch.body, self._position
+        assert position is not None
+        try:
+            conflict = self._read(answered, Conflict)
+            _check_conflict(batch, conflict)
+        except DocumentRefused as refused:
+            return self._unverified(refused)
+        if position.end_seq is not None:  # of an instance that has ended: what is different there stays with it
+            self._position = await self._following(position)
+            return 0
+        now = trio.current_time()
+        if self._forked_at is not None and now - self._forked_at < FORK_S:
+            self._tell("conflict", log.AUDIT_FORK_CONFLICT, instance=body.instance, seq=conflict.seq)
+            return self._backoff()
+        try:
+            meta = await self._audit.begin_instance("fork", conflict.seq)
+        except AuditUnavailable as unavailable:
+            return self._failed(unavailable.reason)
+        self._forked_at = now
+        named: dict[str, str | int] = {"from": body.instance, "instance": str(meta.instance), "seq": conflict.seq}
+        log.error(log.AUDIT_FORKED, **named)
+        self._begin_instance(meta)
+        return 0
+
+    def _begin_instance(self, meta: Meta) -> None:
+        self._position = Position(meta.instance, meta.first_seq, CompactRange())
+        self._acked = self._ack = None
+
+    def _read(self, answered: ControlAnswer, shape: type[A]) -> A:
+        """Raises DocumentRefused."""
+        control = self._control
+        request = answered.sent.digest
+        return read_answer(answered.data, shape, self._trust(), control.clock.now_ms(), gateway=control.gateway, request=request)
+
+    # -- retention
+
+    async def _prune(self) -> None:
+        """Deletes what is acknowledged and older than the bundle lets rows stay."""
+        while True:
+            await trio.sleep(PRUNE_S)
+            position = self._position
+            if position is None or self._acked is None:
+                continue
+            up_to = position.first_seq + self._acked.size - 1
+            before_ms = self._control.clock.now_ms() - self._terms().retention_h * _HOUR_MS
+            try:
+                last = await self._audit.ask(lambda connection: batches.last_before(connection, up_to, before_ms))  # noqa: B023
+                if last is not None:
+                    await self._audit.delete_before(last)
+            except (AuditUnavailable, sqlite3.Error, OSError) as failure:
+                if not self._pruning_failed:
+                    self._pruning_failed = True
+                    error = failure.reason if isinstance(failure, AuditUnavailable) else reason_of(failure)
+                    log.error(log.AUDIT_PRUNING_FAILED, error=error)
+            else:
+                if self._pruning_failed:
+                    self._pruning_failed = False
+                    log.info(log.AUDIT_PRUNING_RECOVERED)
+
+    # -- what is told, and how long to wait
+
+    def _unverified(self, refused: DocumentRefused) -> float:
+        self._tell("unverified", log.AUDIT_ANSWER_UNVERIFIED, error=str(refused))
+        return self._backoff()
+
+    def _failed(self, reason: str) -> float:
+        self._tell("failed", log.AUDIT_PUSH_FAILED, error=reason)
+        return self._backoff()
+
+    def _is_busy(self, batch: Batch, retry_after_s: float | None) -> float:
+        """429 is nothing to speak of for two minutes."""
+        now = trio.current_time()
+        if self._busy_since is None:
+            self._busy_since = now
+        if now - self._busy_since >= BUSY_SILENT_S:
+            fields = {"from": batch.body.from_seq, "to": batch.body.to_seq}
+            if "waiting" in self._told:
+                log.error(log.AUDIT_PUSH_FAILED, error="answered status 429", **fields)
+            self._tell("waiting", log.AUDIT_PUSH_WAITING, **fields)
+        return self._jittered(min(BUSY_MOST_S, max(BUSY_LEAST_S, retry_after_s or BUSY_LEAST_S)))
+
+    def _tell(self, trouble: Trouble, msg: str, **fields: str | int) -> None:
+        """Once until it has recovered, and again where it is another failure."""
+        key = str(fields.get("error", ""))
+        if self._told.get(trouble) != key:
+            self._told[trouble] = key
+            log.error(msg, **fields)
+
+    def _backoff(self) -> float:
+        self._failures += 1
+        return self._jittered(min(BACKOFF_MOST_S, 2.0 ** min(self._failures - 1, 10)))
+
+    def _jittered(self, seconds: float) -> float:
+        return seconds * self._dice.uniform(0.8, 1.2)
+
+
+def _check_conflict(batch: Batch, conflict: Conflict) -> None:
+    """A conflict is one when another leaf is there proved to be held. Raises DocumentRefused."""
+    body = batch.body
+    if conflict.instance != body.instance or not body.from_seq <= conflict.seq <= body.to_seq:
+        raise DocumentRefused("version", "it names another event")
+    try:
+        leaf, root = bytes.fromhex(conflict.leaf), bytes.fromhex(conflict.head.root)
+        proof = [bytes.fromhex(each) for each in conflict.proof]
+    except ValueError:
+        raise DocumentRefused("version", "it holds no hashes") from None
+    if leaf == batch.leaves[conflict.seq - body.from_seq]:
+        raise DocumentRefused("version", "it shows the event that was sent")
+    if root_from_inclusion(leaf, conflict.seq - body.first_seq, conflict.head.size, proof) != root:
+        raise DocumentRefused("version", "its proof does not verify")
