@@ -31,7 +31,16 @@ ROLES: tuple[Role, ...] = ("owner", "admin", "reviewer", "auditor", "member")
 GUARDED = [route for route in ROUTES if route.door != "open"]
 # What stands in a path beside the project: an id that nothing has, so that a route that is let in changes nothing here.
 NOBODY = "01JDZZZZZZZZZZZZZZZZZZZZZZ"
-PLACES = {"session": NOBODY, "passkey": NOBODY, "invitation": NOBODY, "person": NOBODY, "key": NOBODY}
+PLACES = {
+    "session": NOBODY,
+    "passkey": NOBODY,
+    "invitation": NOBODY,
+    "person": NOBODY,
+    "key": NOBODY,
+    "database": NOBODY,
+    "token": NOBODY,
+    "version": NOBODY,
+}
 
 
 class World(msgspec.Struct):

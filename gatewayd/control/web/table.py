@@ -5,14 +5,29 @@ from typing import Final
 
 from gatewayd.control.account.routes import ROUTES as ACCOUNT
 from gatewayd.control.api_keys.routes import ROUTES as API_KEYS
+from gatewayd.control.databases.routes import ROUTES as DATABASES
 from gatewayd.control.organisation.routes import ROUTES as ORGANISATION
 from gatewayd.control.people.routes import ROUTES as PEOPLE
+from gatewayd.control.policies.routes import ROUTES as POLICIES
+from gatewayd.control.projects.change import ROUTES as PROJECT_CHANGES
 from gatewayd.control.projects.routes import ROUTES as PROJECTS
+from gatewayd.control.tokens.routes import ROUTES as TOKENS
 from gatewayd.control.web.api import openapi_route
 from gatewayd.control.web.route import Route
 from gatewayd.control.web.static import ROUTES as STATIC
 
-_ROUTES: Final[tuple[Route, ...]] = (*STATIC, *PEOPLE, *ACCOUNT, *ORGANISATION, *API_KEYS, *PROJECTS)
+_ROUTES: Final[tuple[Route, ...]] = (
+    *STATIC,
+    *PEOPLE,
+    *ACCOUNT,
+    *ORGANISATION,
+    *API_KEYS,
+    *PROJECTS,
+    *PROJECT_CHANGES,
+    *DATABASES,
+    *POLICIES,
+    *TOKENS,
+)
 
 ROUTES: Final[tuple[Route, ...]] = (*_ROUTES, openapi_route(_ROUTES))
 

@@ -1,0 +1,241 @@
+"""Projects, databases, policies and tokens over the API, and the bundles that come of them, as a gateway would take them."""
+
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from gatewayd.config.credentials import Secret
+from gatewayd.control.api_keys.api_key import add_key, new_text
+from gatewayd.control.console import Console
+from gatewayd.control.databases.database import OF_PROJECT, Database
+from gatewayd.control.keyring.ring import Ring, key_of
+from gatewayd.control.keyring.sealing import Unsealable, unseal
+from gatewayd.control.people.rights import PEOPLE_ONLY, RIGHTS
+from gatewayd.control.policies.issue import NEWEST, BundleRow
+from gatewayd.control.policies.publish import NotPublished, publishable
+from gatewayd.control.settings import ControlSettings
+from gatewayd.control.store.statement import Statement
+from gatewayd.control.store.store import Store, Transaction
+from gatewayd.control.tokens.text import checksum, is_token, token_text
+from gatewayd.control.tokens.token import find_token
+from gatewayd.control.trust.documents import TrustProblem, next_document, trust_in_force
+from gatewayd.control.trust.signing import root_keys
+from gatewayd.keys.envelope import parse
+from gatewayd.link.formats import checks
+from gatewayd.link.formats.agent_tokens import AgentTable
+from gatewayd.link.formats.bundle import Bundle, Seen
+from gatewayd.link.formats.documents import digest, read
+from gatewayd.link.formats.trust import Trust, fingerprint_of, first_trust, walked
+from tests.control.browser import Browser
+from tests.control.conftest import OWNER, Plane
+
+WHO = Statement("SELECT person_id FROM people WHERE email_key = $1")
+ORG = Statement("SELECT org_id FROM memberships WHERE person_id = $1")
+SEALED = "postgresql://agent:very-secret-word@db.example.com/shop"
+
+
+class Api:
+    """The API with a key that may all that keys can."""
+
+    def __init__(self, plane: Plane, key: str) -> None:
+        self.url, self.key = plane.url, key
+
+    async def __call__(self, method: str, path: str, body: object = None) -> httpx.Response:
+        async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+            headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
+            content = msgspec.json.encode(body) if body is not None else b""
+            return await client.request(method, f"{self.url}/api/v1{path}", content=content, headers=headers)
+
+
+@pytest.fixture
+async def console_of_plane(plane: Plane, store_url: str) -> Any:
+    store = Store(store_url)
+    yield Console(plane.settings, store)
+    store.close()
+
+
+@pytest.fixture
+async def api(plane: Plane, owner: Browser, console_of_plane: Console) -> Api:
+    console = console_of_plane
+    person = str(await console.store.value(WHO, OWNER))
+    org = str(await console.store.value(ORG, person))
+    text, key_id = new_text(console.entropy(32)), console.new_id()
+
+    async def work(tx: Transaction) -> None:
+        await add_key(
+            tx, console, text, key_id, org_id=org, project_id=None, person_id=person, name="all", rights=RIGHTS - PEOPLE_ONLY,
+            now_ms=console.now_ms(), ends_ms=None,
+        )  # fmt: skip
+
+    await console.store.transaction(work)
+    return Api(plane, text)
+
+
+async def project(api: Api, *databases: str) -> str:
+    made = await api("POST", "/projects", {"name": "Shop", "databases": databases or ("shop",)})
+    assert made.status_code == 201, made.text
+    return str(made.json()["id"])
+
+
+async def newest(console: Console, project_id: str) -> tuple[Bundle, BundleRow, Trust]:
+    """The newest bundle through a gateway's own checks, from the trust that enrolment would bring."""
+    row = await console.store.row(BundleRow, NEWEST, project_id)
+    assert row is not None
+    document = await trust_in_force(console)
+    trust = first_trust(document.envelope, fingerprint_of(root_keys(console.secrets.signing)[0].public))
+    authentic = checks.authentic(row.envelope, trust, Seen(trust.issuer, project_id), console.now_ms())
+    bundle = checks.enforceable(authentic)
+    assert digest(parse(row.envelope).payload) == row.sha256.hex()
+    return bundle, row, trust
+
+
+async def test_a_new_project_enforces_read_only_and_lets_no_agent_in(api: Api, console_of_plane: Console) -> None:
+    project_id = await project(api, "shop", "billing")
+    bundle, row, _ = await newest(console_of_plane, project_id)
+    assert (bundle.version, bundle.state, row.policy_version) == (1, "enforced", 1)
+    assert bundle.agents is not None
+    assert bundle.agents.tokens == ()
+    assert "name: billing" in bundle.policy
+    assert (await api("POST", "/projects", {"name": " shop "})).status_code == 409
+
+
+async def test_each_change_is_the_next_bundle_and_names_the_one_before(api: Api, console_of_plane: Console) -> None:
+    project_id = await project(api)
+    first, row, _ = await newest(console_of_plane, project_id)
+    text = first.policy.replace("tables: {}", "tables: {orders: read_write}")
+    sent = {"policy": text, "note": "orders may be written", "based_on": 1}
+    published = await api("POST", f"/projects/{project_id}/policies", sent)
+    assert (published.status_code, published.json()) == (201, {"version": 2, "bundle": 2})
+    second, second_row, _ = await newest(console_of_plane, project_id)
+    assert (second.policy, second.previous_sha256) == (text, row.sha256.hex())
+    assert (await api("POST", f"/projects/{project_id}/policies", sent)).status_code == 409
+    assert (await api("POST", f"/projects/{project_id}/pause", {"note": "an incident"})).json()["state"] == "paused"
+    paused, _, _ = await newest(console_of_plane, project_id)
+    assert (paused.state, paused.previous_sha256) == ("paused", second_row.sha256.hex())
+    assert (await api("POST", f"/projects/{project_id}/pause", {})).json()["state"] == "paused"
+    assert (await newest(console_of_plane, project_id))[0].version == 3
+    assert (await api("POST", f"/projects/{project_id}/resume", {})).json()["state"] == "enforced"
+    listed = (await api("GET", f"/projects/{project_id}/policies")).json()
+    assert [each["version"] for each in listed["versions"]] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("databases:\n  - name: shop\n    table_acess: {default: read}\n", "table_access"),
+        ("databases:\n  - name: other\n", "other"),
+        ("databases:\n  - name: shop\n    url: postgresql://a@b/c\n", "url"),
+        ("table_access: {default: read}\n", "databases"),
+        ("", "empty"),
+    ],
+)
+async def test_a_wrong_policy_is_told_and_not_published(api: Api, console_of_plane: Console, text: str, told: str) -> None:
+    project_id = await project(api)
+    checked = await api("POST", f"/projects/{project_id}/check-policy", {"policy": text})
+    assert any(told in problem["message"] + problem["path"] for problem in checked.json()["problems"]), checked.text
+    refused = await api("POST", f"/projects/{project_id}/policies", {"policy": text, "note": "x"})
+    assert refused.status_code == 422
+    assert (await newest(console_of_plane, project_id))[0].version == 1
+
+
+def test_masks_need_the_master_salt(settings: ControlSettings, store_url: str) -> None:
+    assert settings.secrets is not None
+    text = "databases:\n  - name: shop\n    column_masks: {users: {ssn: full-redact}}\n"
+    with_master = msgspec.structs.replace(settings.secrets, mask_salt_master=Secret("0" * 64))
+    without = msgspec.structs.replace(settings.secrets, mask_salt_master=None)
+    assert publishable(Console(msgspec.structs.replace(settings, secrets=with_master), Store(store_url)), text).has_masks
+    with pytest.raises(NotPublished, match="GATEWAY_MASK_SALT_MASTER"):
+        publishable(Console(msgspec.structs.replace(settings, secrets=without), Store(store_url)), text)
+
+
+async def test_a_token_comes_in_until_it_is_revoked(api: Api, console_of_plane: Console) -> None:
+    project_id = await project(api)
+    made = (await api("POST", f"/projects/{project_id}/tokens", {"name": "claude"})).json()
+    assert is_token(made["text"])
+    bundle, _, _ = await newest(console_of_plane, project_id)
+    assert bundle.agents is not None
+    found = AgentTable(bundle.agents).find(made["text"], console_of_plane.now_ms())
+    assert found is not None
+    assert (found.id, found.name) == (made["id"], "claude")
+    place = await find_token(console_of_plane, made["text"])
+    assert place is not None
+    assert place[0].project_id == project_id
+    listed = (await api("GET", f"/projects/{project_id}/tokens")).text
+    assert made["text"] not in listed
+    assert made["text"].encode() not in (await newest(console_of_plane, project_id))[1].envelope
+    await api("DELETE", f"/projects/{project_id}/tokens/{made['id']}")
+    bundle, _, _ = await newest(console_of_plane, project_id)
+    assert bundle.agents is not None
+    assert AgentTable(bundle.agents).find(made["text"], console_of_plane.now_ms()) is None
+    assert await find_token(console_of_plane, made["text"]) is None
+
+
+async def test_an_address_is_sealed_and_opens_nowhere_else(api: Api, console_of_plane: Console, store_url: str) -> None:
+    project_id = await project(api)
+    (database,) = (await api("GET", f"/projects/{project_id}/databases")).json()["databases"]
+    path = f"/projects/{project_id}/databases/{database['id']}"
+    answered = await api("PUT", path, {"url": SEALED})
+    assert answered.json()["host"] == "db.example.com/shop"
+    assert "very-secret-word" not in answered.text
+    (row,) = await console_of_plane.store.rows(Database, OF_PROJECT, project_id)
+    assert row.sealed_url is not None
+    assert b"very-secret-word" not in row.sealed_url
+    ring = console_of_plane.secrets.kms
+    assert unseal(ring, "database address", row.sealed_url, project_id, row.database_id).decode() == SEALED
+    with pytest.raises(Unsealable):
+        unseal(ring, "database address", row.sealed_url, console_of_plane.new_id(), row.database_id)
+    assert (await api("PUT", path, {"url": "mysql://x"})).status_code == 400
+    assert (await api("DELETE", path)).status_code == 409  # the policy in force names it
+
+
+async def test_the_connection_test_speaks_doctor_s_words(api: Api, store_url: str) -> None:
+    project_id = await project(api)
+    (database,) = (await api("GET", f"/projects/{project_id}/databases")).json()["databases"]
+    path = f"/projects/{project_id}/databases/{database['id']}"
+    assert (await api("POST", f"{path}/test", {})).status_code == 409
+    await api("PUT", path, {"url": store_url})
+    findings = (await api("POST", f"{path}/test", {})).json()["findings"]
+    assert any(finding["check"] == "login" and finding["outcome"] == "OK" for finding in findings), findings
+    await api("PUT", path, {"url": "postgresql://a:b@127.0.0.1:1/x"})
+    findings = (await api("POST", f"{path}/test", {})).json()["findings"]
+    assert [finding["outcome"] for finding in findings] == ["FAIL"]
+    assert findings[0]["remedy"]
+
+
+async def test_terms_out_of_range_are_told_by_field(api: Api, console_of_plane: Console) -> None:
+    project_id = await project(api)
+    terms = (await api("GET", f"/projects/{project_id}/terms")).json()
+    assert (await api("PUT", f"/projects/{project_id}/terms", terms | {"statements": "redacted"})).status_code == 200
+    bundle, _, _ = await newest(console_of_plane, project_id)
+    assert bundle.audit.statements == "redacted"
+    assert "audit_projection" in bundle.requires_features
+    refused = await api("PUT", f"/projects/{project_id}/terms", terms | {"approval_minutes": 0})
+    assert (refused.status_code, "approval_minutes" in refused.text) == (400, True)
+
+
+def test_a_token_s_checksum_finds_slips() -> None:
+    text = token_text("live", bytes(range(16)))
+    assert is_token(text)
+    for wrong in (text[:-1], text + "0", text.upper(), text.replace("gw_live", "gw_test"), text[:20] + "f" + text[21:], ""):
+        assert not is_token(wrong)
+    assert len(checksum("x")) == 6
+
+
+def test_a_new_signing_key_is_trusted_and_a_new_root_is_signed_by_both() -> None:
+    old, new = key_of(b"1" * 32), key_of(b"2" * 32)
+    made = next_document(None, Ring((old,)), 1_000, "issuer")
+    assert made is not None
+    pinned = first_trust(made[1], fingerprint_of(root_keys(Ring((old,)))[0].public))
+    assert next_document(pinned, Ring((old,)), 2_000, "another") is None
+    both = next_document(pinned, Ring((old, new)), 2_000, "another")
+    assert both is not None
+    moved = next_document(read(parse(both[1]).payload, Trust), Ring((new, old)), 3_000, "another")
+    assert moved is not None
+    alone = next_document(read(parse(moved[1]).payload, Trust), Ring((new,)), 4_000, "another")
+    assert alone is not None
+    trust, _ = walked([both[1], moved[1], alone[1]], pinned)
+    assert (trust.version, trust.issuer, len(trust.keys)) == (4, "issuer", 1)
+    with pytest.raises(TrustProblem, match="put the old value back"):
+        next_document(pinned, Ring((new,)), 2_000, "another")
