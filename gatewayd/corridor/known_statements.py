@@ -1,27 +1,32 @@
 """KnownStatements: what is known of the texts that came before, so that a repeated statement is neither parsed nor decided again.
 
-Analysis depends on the text alone; a decision on (text, policy revision, catalog revision). Bounded by bytes of text, the one
-used least recently leaves first. Not shared between databases: their policies and catalogs differ.
+Analysis depends on the text alone; a decision on (text, policy revision, catalog revision). Bounded by what is held, the one used
+least recently leaves first: 300 bytes of an agent's text over a table with many masks become 100 kB. Not shared between
+databases: their policies and catalogs differ.
 """
 
 from collections import OrderedDict
 from typing import Final
 
-from gatewayd.masking.plan import Plan
+from gatewayd.masking.plan import Plan, Rewritten
+from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.policy.decide.outcomes import Decision
 from gatewayd.sql.facts.statement import Statement, Unparsed
 
-_TEXT_BYTES: Final = 256 * 1024  # facts take about twenty times their text: some 5 MiB a database
+HELD_BYTES: Final = 8 * 1024 * 1024  # a database
 _LONGEST: Final = 16 * 1024  # longer texts are rarely repeated and would push out many short ones
 
 
 class Known:
     """One text's facts, the last decision on it, and what masks made of it then."""
 
-    __slots__ = ("_decision", "_plan", "_planned_under", "_under", "statement")
+    __slots__ = ("_decision", "_of", "_plan", "_planned_under", "_under", "held", "statement")
 
-    def __init__(self, statement: Statement | Unparsed) -> None:
+    def __init__(self, statement: Statement | Unparsed, of: "KnownStatements") -> None:
         self.statement = statement
+        self.held = _size(statement)
+        """Bytes of what is kept here, about."""
+        self._of = of
         self._decision: Decision | None = None
         self._under = (0, 0)
         self._plan: Plan | None = None
@@ -38,14 +43,21 @@ class Known:
         return self._plan if self._planned_under == (policy_revision, catalog_revision) else None
 
     def keep_plan(self, plan: Plan, policy_revision: int, catalog_revision: int) -> None:
+        before = _planned_size(self._plan)
         self._plan = plan
         self._planned_under = (policy_revision, catalog_revision)
+        self._of.grown(self, _planned_size(plan) - before)
 
 
 class KnownStatements:
     def __init__(self) -> None:
         self._known: OrderedDict[str, Known] = OrderedDict()
-        self._characters = 0
+        self._held = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of all that is kept, about."""
+        return self._held
 
     def get(self, sql: str) -> Known | None:
         known = self._known.get(sql)
@@ -54,11 +66,51 @@ class KnownStatements:
         return known
 
     def add(self, sql: str, statement: Statement | Unparsed) -> Known:
-        known = Known(statement)
+        known = Known(statement, self)
         if len(sql) <= _LONGEST and sql not in self._known:
             self._known[sql] = known
-            self._characters += len(sql)
-            while self._characters > _TEXT_BYTES:
-                dropped, _ = self._known.popitem(last=False)
-                self._characters -= len(dropped)
+            self._held += known.held
+            self._trim()
         return known
+
+    def grown(self, known: Known, size: int) -> None:
+        """`known` holds so much more than before."""
+        known.held += size
+        if self._known.get(known.statement.sql) is known:
+            self._held += size
+            self._trim()
+
+    def _trim(self) -> None:
+        while self._held > HELD_BYTES:
+            _, dropped = self._known.popitem(last=False)
+            self._held -= dropped.held
+
+
+def _size(statement: Statement | Unparsed) -> int:
+    """Of the text and of the facts: structs of about 200 bytes, and tuples of names that several of them may share."""
+    size = 1024 + 2 * len(statement.sql)
+    if isinstance(statement, Unparsed):
+        return size
+    facts = (statement.relations, statement.functions, statement.fields, statement.operators, statement.types, statement.sites)
+    size += 200 * (sum(map(len, facts)) + len(statement.outputs))
+    shared: dict[int, int] = {}
+    for field in statement.fields:
+        for names in (field.columns, field.outputs):
+            if names:
+                shared[id(names)] = len(names)
+    for use in statement.relations:
+        if use.columns:
+            shared[id(use.columns)] = len(use.columns)
+    return size + 100 * sum(shared.values())
+
+
+def _planned_size(plan: Plan | None) -> int:
+    """Of what masks made: the text that runs instead, and once more with the wrapper around it (`composed`)."""
+    match plan:
+        case Rewritten():
+            parameters = sum(64 + len(each) if isinstance(each, bytes) else 100 * len(each) for each in plan.parameters)
+            return 1024 + 6 * len(plan.statement.sql) + parameters + 24 * len(plan.edits)
+        case PostExec():
+            return 1024 + 400 * len(plan.masked) + (4 * len(plan.instead.sql) if plan.instead is not None else 0)
+        case _:
+            return 0

@@ -17,7 +17,7 @@ from gatewayd.http.exchange import Exchange
 from gatewayd.http.open_exchange import HttpExchange
 from gatewayd.operators.health import health
 
-MCP_PATH: Final = "/mcp"
+MCP_TARGET: Final = b"/mcp"
 AGENTS_REQUESTS: Final = b"POST /mcp"
 """How the requests begin that come in floods. The operators' routes and /health are not held up by them."""
 
@@ -27,7 +27,8 @@ def create_app(mcp: Callable[[Exchange], Awaitable[None]], blueprints: Sequence[
     operators = asgi(create_quart([health, *blueprints]))  # type: ignore[arg-type]  # TypedDicts for what ASGI calls a dict
 
     async def gateway(exchange: HttpExchange) -> None:
-        await (mcp if exchange.head.path == MCP_PATH else operators)(exchange)
+        # By the bytes that were sent: a proxy that keeps agents from /mcp must not be passed by writing it as /%6dcp.
+        await (mcp if exchange.head.target.partition(b"?")[0] == MCP_TARGET else operators)(exchange)
 
     return gateway
 

@@ -56,6 +56,13 @@ async def test_mcp_has_one_path(http: httpx.AsyncClient) -> None:
         assert (await http.get(path)).status_code == 404
 
 
+async def test_mcp_written_otherwise_is_not_mcp(http: httpx.AsyncClient) -> None:
+    for path in (b"/%6dcp", b"/mcp%2F", b"/%2fmcp", b"//mcp"):
+        request = http.build_request("POST", "/mcp", content=b"{}")
+        request.url = request.url.copy_with(raw_path=path)
+        assert (await http.send(request)).status_code == 404, path
+
+
 async def test_unknown_paths_are_alike(http: httpx.AsyncClient) -> None:
     answers = [await http.request(method, path) for method in ("GET", "POST") for path in ("/", "/nope", "/audit/sinc/0", "/%ff")]
     assert {(answer.status_code, answer.content, str(answer.headers)) for answer in answers} == {

@@ -31,8 +31,11 @@ async def read_catalog(pool: Pool, revision: int) -> Catalog:
     return await build(rows, revision)
 
 
-async def _fetch(connection: Connection) -> Rows:
-    (server,) = await connection.fetch(queries.SERVER)
+async def _fetch(by: Connection) -> Rows:
+    (server,) = await by.fetch(queries.SERVER)
+    connection = _Legible(by) if server["encoding"] == "SQL_ASCII" else by
+    if connection is not by:
+        await by.execute("SET LOCAL client_encoding = 'LATIN1'")
     relations = await connection.fetch(queries.RELATIONS)
     types = await connection.fetch(queries.TYPES)
     rules = await connection.fetch(queries.RULES)
@@ -57,6 +60,24 @@ async def _fetch(connection: Connection) -> Rows:
         casts=casts,
         builtins=await connection.fetch(queries.BUILTINS, sorted(oid for oid in called if oid < FIRST_USER_OID)),
     )
+
+
+class _Legible:
+    """The rows of a database whose encoding is SQL_ASCII. It takes any bytes for a name, and where PostgreSQL makes a name out of
+    others (of an index, an array type) it cuts in the middle of a character. A client that reads UTF-8 gets an error instead of
+    all rows then. Every byte is a letter of LATIN1; what is no UTF-8 in it becomes `\\xe2`, which no statement can name."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def fetch(self, sql: str, *args: object) -> list[Any]:
+        return [{key: _legible(value) for key, value in row.items()} for row in await self._connection.fetch(sql, *args)]
+
+
+def _legible(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_legible(each) for each in value]
+    return value.encode("latin-1").decode(errors="backslashreplace") if isinstance(value, str) else value
 
 
 def _types_to_ask_for(relations: list[Any], types: list[Any]) -> list[int]:

@@ -23,7 +23,7 @@ from gatewayd.postgres.execute.wrap import NotWrapped, Sent, wrap_query
 from gatewayd.postgres.pool import Pool
 from gatewayd.sql.facts.statement import Statement
 
-HELD_BYTES: Final = 16 * 1024 * 1024
+HELD_BYTES: Final = 12 * 1024 * 1024
 """What may be held of one answer besides twice `max_bytes`: a row is kept until it is whole, and values under keyed masks with
 it (LARGEST_TEXT_BYTES)."""
 
@@ -68,6 +68,7 @@ async def execute(
                 if not isinstance(sent, Sent):
                     sent = await compose(wrap_query, statement, limits, columns)
                     if instead is not None:
+                        instead.composed.clear()  # one: what is remembered is bounded
                         instead.composed[key] = sent
                 undone = may_run_own_code(statement, catalog)
                 return await read(

@@ -11,7 +11,7 @@ from gatewayd.postgres.driver.session import Connection, Described
 from gatewayd.postgres.execute.evidence import Evidence
 from gatewayd.postgres.execute.failure import FAILURES, failed
 from gatewayd.postgres.execute.guard import ask
-from gatewayd.postgres.execute.result import AnswerTooLarge, ExecutionFailed, Result
+from gatewayd.postgres.execute.result import ExecutionFailed, Result
 from gatewayd.postgres.execute.run_read import refused
 from gatewayd.postgres.execute.wrap import as_written
 from gatewayd.sql.facts.statement import Statement
@@ -29,13 +29,9 @@ async def show(
         if evidence is not None:
             await ask(connection, evidence)
         await connection.execute("ROLLBACK" if undone else "COMMIT")
-    except AnswerTooLarge:
-        if evidence is not None:
-            raise  # nobody is left to ask
-        shown.is_truncated = True
     except FAILURES as error:
         raise await refused(connection, failed(error, sent.position), evidence) from error
-    except ExecutionFailed:  # the guard's
+    except ExecutionFailed:  # the guard's, or one row is too large
         await connection.rollback()
         raise
     return Result(rows=tuple(shown.rows), rows_returned=len(shown.rows), truncated=shown.is_truncated)

@@ -20,8 +20,9 @@ _LIST_POSITIONS: Final = frozenset({"list_start", "list_end", "rexpr_list_start"
 _MAIN_KEYWORDS: Final = frozenset({"INSERT", "UPDATE", "DELETE_P", "MERGE"})
 
 
-LARGEST_TEXT_BYTES: Final = 16 * 1024 * 1024
-"""Of a value under a keyed mask, as text. A longer one would show in how the answer ends, and is no name, number or address."""
+LARGEST_TEXT_BYTES: Final = 8 * 1024 * 1024
+"""Of all values of one row under keyed masks, as text. Longer ones show in how the answer ends, and are no names, numbers or
+addresses."""
 
 
 class NotWrapped(Exception):
@@ -37,7 +38,7 @@ class Shown(msgspec.Struct, frozen=True):
     """A select list over them, which puts masks over some; () for all as they are."""
     values: tuple[str, ...] = ()
     """Texts that follow each row, in fields of their own. Their bytes do not count: what is masked only later must not show in
-    what the limits leave. But a row with one above LARGEST_TEXT_BYTES ends the answer: it would have to be held whole."""
+    what the limits leave. But a row with more of them than LARGEST_TEXT_BYTES ends the answer: it would have to be held whole."""
 
 
 AS_THEY_ARE: Final = Shown()
@@ -163,8 +164,9 @@ def _limited(limits: Limits, shown: Shown, *, counts: bool) -> str:
     """The outer half of the wrapper: rows past `max_bytes` become NULL; with `counts`, those past `max_rows` too."""
     running = "OVER (ROWS UNBOUNDED PRECEDING)"
     also = f" AND pg_catalog.count(*) {running} <= {limits.max_rows}" if counts else ""
-    for number in range(len(shown.values)):
-        also += f" AND coalesce(pg_catalog.octet_length(v{number}), 0) <= {LARGEST_TEXT_BYTES}"
+    if shown.values:
+        lengths = (f"coalesce(pg_catalog.octet_length(v{number}), 0)::pg_catalog.int8" for number in range(len(shown.values)))
+        also += f" AND {' + '.join(lengths)} <= {LARGEST_TEXT_BYTES}"
     within = f"CASE WHEN pg_catalog.sum(pg_catalog.octet_length(j)) {running} <= {limits.max_bytes}{also} THEN"
     values = "".join(f", {within} v{number} END" for number in range(len(shown.values)))
     return f"SELECT {within} j END{values} FROM "
