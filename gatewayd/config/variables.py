@@ -1,4 +1,4 @@
-"""The environment variables of gatewayd: name, default, meaning, since when. README's table is checked against this one."""
+"""The environment variables of gatewayd: name, default, meaning, since when. The table in docs/operations.md is the same."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ class Variable(msgspec.Struct, frozen=True):
 
     @property
     def default_in_words(self) -> str:
-        """The default as README's table has it."""
+        """The default as the table in docs/operations.md has it."""
         return self.shown or (self.default if self.default is not None else "none")
 
 

@@ -1,4 +1,4 @@
-"""What one agent costs another: a quiet agent alone, then beside a neighbour that takes all it can (README: Load and fairness).
+"""What one agent costs another: a quiet one alone, then beside a greedy one (docs/operations.md, Load and fairness).
 
     python -m tests.bench.bench_isolation
 

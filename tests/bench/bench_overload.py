@@ -1,4 +1,4 @@
-"""What ten times the load that gatewayd can carry does to it, and how soon it is over (README, Load and fairness).
+"""What ten times the load that gatewayd can carry does to it, and how soon it is over (docs/operations.md, Load and fairness).
 
     python -m tests.bench.bench_overload
 

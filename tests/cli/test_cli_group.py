@@ -56,7 +56,7 @@ def test_every_file_with_a_command_is_listed() -> None:
 
 
 def test_commands_of_readme_are_there() -> None:
-    readme = (CLI.parents[1] / "README.md").read_text(encoding="utf-8")
+    readme = (CLI.parents[1] / "docs" / "operations.md").read_text(encoding="utf-8")
     (section,) = re.findall(r"^## Command line\n(.*?)(?=^## )", readme, flags=re.MULTILINE | re.DOTALL)
     firsts = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     named = {words.split()[-1] for cell in firsts for words in re.findall(r"`([^`\[]+)[^`]*`", cell)}

@@ -56,7 +56,7 @@ async def _look(report: "Callable[[Check], None]") -> None:
         settings = load_settings(os.environ)
     except SettingsErrors as errors:
         for problem in errors.problems:
-            report(fail("configuration", problem, "correct it; README has every variable"))
+            report(fail("configuration", problem, "correct it; docs/operations.md has every variable"))
         return
     for check in configuration.checks(settings):
         report(check)

@@ -1,4 +1,4 @@
-"""README's commands for operators, run as written against a gatewayd under its own sample policy."""
+"""docs/operations.md's commands, run as written against a gatewayd under its own sample policy."""
 
 import os
 import re
@@ -13,12 +13,12 @@ from tests.daemon.daemon_rig import SHOP
 from tests.daemon.operators_rig import TOKEN, operated
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine")
-def test_every_curl_of_the_readme_works(postgres: Postgres, tmp_path: Path) -> None:
-    section = README.split("## Operators' routes\n")[1].split("\n## ")[0]
+def test_every_curl_of_the_page_works(postgres: Postgres, tmp_path: Path) -> None:
+    section = OPERATIONS.split("## Operators' routes\n")[1].split("\n## ")[0]
     commands = re.findall(r"^curl .*$", section, flags=re.MULTILINE)
     routes = ["/audit/since/", "/audit/before/", "/admin/policy", "/admin/dry-run", "/admin/dry-run", "/metrics"]
     assert [any(route in command for command in commands) for route in routes] == [True] * len(routes)
@@ -42,7 +42,7 @@ def test_every_curl_of_the_readme_works(postgres: Postgres, tmp_path: Path) -> N
 
 
 def test_the_service_section_names_files_that_exist() -> None:
-    section = README.split("## Run it as a service\n")[1].split("\n## ")[0]
+    section = OPERATIONS.split("## Run it as a service\n")[1].split("\n## ")[0]
     for path in (
         "requirements.lock",
         "conf/gatewayd.service.env",
