@@ -15,6 +15,8 @@ COMMANDS: Final[dict[str, str]] = {
     "prove": "Everything of one query as one text that proves itself.",
     "verify-proof": "Check such a text, without the file and without a network.",
     "identity": "The public key that this gateway's heads are signed with.",
+    "report": "What an auditor asks of a period, as text, JSON or one page of HTML.",
+    "erase": "Take personal text out of the record, and record that.",
     "stats": "How much was asked, allowed, refused, and how long it took.",
 }
 

@@ -6,7 +6,6 @@ import sys
 import click
 
 from gatewayd.audit.erasing import Choice, choice_of, reason_of_erasure
-from gatewayd.cli import options
 from gatewayd.cli.output import remark, visible
 from gatewayd.config.exit_codes import CONFIGURATION, FAILURE
 from gatewayd.config.settings import audit_path, state_dir
@@ -61,8 +60,11 @@ def _erase(choice: Choice, reason: str) -> int:
         return _asked(choice, reason)
     except (AuditFileUnusable, IdentityRefused) as unusable:
         remark(str(unusable))
-    except* AuditUnavailable as failed:
-        remark(str(failed.exceptions[0]))
+    except BaseExceptionGroup as failed:
+        unwritten, others = failed.split(AuditUnavailable)
+        if others is not None or unwritten is None:
+            raise
+        remark("the audit file cannot be written; nothing more was erased than the record says")
     sys.exit(FAILURE)
 
 
@@ -70,7 +72,7 @@ def _asked(choice: Choice, reason: str) -> int:
     """Has the gatewayd that runs do it."""
     import httpx
 
-    from gatewayd.cli.configuration import settings_or_exit
+    from gatewayd.cli.load_settings import settings_or_exit
     from gatewayd.cli.query import own_url
 
     token = settings_or_exit(os.environ).indexer_token
