@@ -19,6 +19,7 @@ BATCHES_AT_ONCE: Final = 2
 BATCHES_WAITING: Final = 32
 BODIES_BYTES: Final = 128 * 1024 * 1024
 _ASKED_AT_ONCE: Final = 500
+_STATEMENTS: Final = 20_000
 
 HEADS: Final = Statement("SELECT project_id, version FROM bundle_heads WHERE project_id = ANY($1)")
 STANDINGS: Final = Statement(
@@ -60,6 +61,7 @@ class LinkTraffic:
         self.batches: Final = trio.CapacityLimiter(BATCHES_AT_ONCE)
         self.body_bytes = 0
         self._waiters: set[_Waiter] = set()
+        self._statements: dict[tuple[str, str], None] = {}
         self._arrived = trio.Event()
 
     @property
@@ -70,6 +72,15 @@ class LinkTraffic:
     def is_full(self) -> bool:
         """Whether another batch would wait for too long here."""
         return self.batches.statistics().tasks_waiting >= BATCHES_WAITING
+
+    def knows(self, project_id: str, fingerprint: str) -> bool:
+        """Whether the text of a statement is known to be kept."""
+        return (project_id, fingerprint) in self._statements
+
+    def learn(self, project_id: str, fingerprint: str) -> None:
+        self._statements[project_id, fingerprint] = None
+        if len(self._statements) > _STATEMENTS:
+            del self._statements[next(iter(self._statements))]
 
     async def wait(self, project_id: str, gateway_id: str, known: Known, until: float) -> None:
         """Returns when the store says something else than `known`, and at `until` (trio's time)."""

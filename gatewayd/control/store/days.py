@@ -21,12 +21,14 @@ EVENTS: Final = """
 CREATE TABLE IF NOT EXISTS {events} (
   project_id uuid NOT NULL, gateway_id uuid NOT NULL, instance uuid NOT NULL, seq bigint NOT NULL,
   id uuid NOT NULL, query_id uuid NOT NULL, ts bigint NOT NULL, received_ms bigint NOT NULL,
-  event_type text NOT NULL, database_name text NOT NULL, agent_name text, agent_version text, token_id uuid,
+  event_type text NOT NULL, tenant_id text NOT NULL, database_name text NOT NULL, agent_name text, agent_version text,
+  has_intent boolean NOT NULL, token_id uuid,
   payload text NOT NULL, schema_version integer NOT NULL, commitment bytea NOT NULL, unproved boolean NOT NULL,
   keys bigint[] NOT NULL,
   PRIMARY KEY (project_id, gateway_id, instance, seq)
 );
 CREATE INDEX IF NOT EXISTS {events}_ts ON {events} (project_id, ts);
+CREATE INDEX IF NOT EXISTS {events}_query ON {events} (project_id, query_id);
 CREATE INDEX IF NOT EXISTS {events}_keys ON {events} USING gin (keys) WITH (fastupdate = on)
 """
 DETAILS: Final = """
