@@ -29,6 +29,7 @@ LOG_LINES_DROPPED: Final = "log lines dropped"
 # control plane
 CONTROL_STARTED: Final = "control plane started"
 CONTROL_STORE_MIGRATED: Final = "control plane store migrated"
+AUDIT_BATCH_REFUSED: Final = "audit batch of a gateway refused"
 # calls
 DECISION_FAILED: Final = "decision failed; the statement was denied"
 MCP_CLIENT: Final = "mcp client"

@@ -44,7 +44,8 @@ CORE = ("sql", "policy", "shields", "masking", "catalog", "audit.events", "mcp.m
 # What the control plane may use beside the core: never the corridor or the daemon, which are the engine.
 CONTROL_MAY_USE = (
     "gatewayd.control", "gatewayd.log", "gatewayd.config", "gatewayd.http", "gatewayd.keys", "gatewayd.process_memory",
-    "gatewayd.audit.ids", "gatewayd.audit.tree", "gatewayd.notify.systemd", "gatewayd.postgres.driver",
+    "gatewayd.audit.ids", "gatewayd.audit.tree", "gatewayd.audit.leaf", "gatewayd.audit.heads", "gatewayd.audit.rows",
+    "gatewayd.notify.systemd", "gatewayd.postgres.driver",
     "gatewayd.postgres.embedded", "gatewayd.approvals.messages", "gatewayd.link.formats", "gatewayd.policy", "gatewayd.sql",
     "gatewayd.masking", "gatewayd.shields", "gatewayd.catalog",
 )  # fmt: skip

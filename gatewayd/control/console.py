@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from gatewayd.audit.ids import new_ulid
+from gatewayd.control.gateways.traffic import LinkTraffic
 from gatewayd.control.people.passwords import Hashes
 from gatewayd.control.settings import ControlSettings, Secrets
 from gatewayd.control.store.store import Store
@@ -32,6 +33,7 @@ class Console:
         self.secrets: Final[Secrets] = settings.secrets
         self.store: Final = store
         self.hashes: Final = Hashes()
+        self.link: Final = LinkTraffic()
         self.entropy: Final = entropy
         self._clock: Final = clock
         self.replica: Final = self.new_id()

@@ -6,6 +6,7 @@ A service is `async def name(console: Console) -> None`, that never returns. One
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from gatewayd.control.audit.retention import forget_audit
 from gatewayd.control.console import Console
 from gatewayd.control.people.sweep import sweep_people
 from gatewayd.control.store.days import make_days
@@ -23,4 +24,9 @@ async def audit_days(console: Console) -> None:
     await run_leased(console.store, "audit days", console.replica, make)
 
 
-SERVICES: Final[tuple[Service, ...]] = (audit_days, sweep_people)
+async def wake_polls(console: Console) -> None:
+    """Wakes the polls of gateways that are held here when there is something new for them."""
+    await console.link.run(console.store)
+
+
+SERVICES: Final[tuple[Service, ...]] = (audit_days, sweep_people, wake_polls, forget_audit)

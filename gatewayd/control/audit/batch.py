@@ -1,6 +1,7 @@
 """A pushed batch, checked row by row and made into rows of the store. Pure: it runs in a thread, beside the event loop.
 
-What a row says must lead to its leaf; a projection, which lacks the text, is kept as unproved. Whether the leaves lead to the root
+What a row says must lead to its leaf; a projection, which lacks the text, is kept as unproved. Whether the leaves
+lead to the root
 is asked where the head is (`receive.py`).
 """
 
@@ -51,7 +52,8 @@ class StatementText(msgspec.Struct, frozen=True):
 
 
 class CheckedBatch(msgspec.Struct, frozen=True):
-    """`events` and `details` are rows in the order of EVENT_COLUMNS and DETAIL_COLUMNS. `counted`: what each row adds to the rollup.
+    """`events` and `details` are rows in the order of EVENT_COLUMNS and DETAIL_COLUMNS. `counted`: what each row
+    adds to the rollup.
     `erased`: ranges of seq whose details are gone."""
 
     leaves: list[bytes]
@@ -67,7 +69,9 @@ class CheckedBatch(msgspec.Struct, frozen=True):
             return self
         gone = {each[3] for each in self.events[:count]}
         details = [each for each in self.details if each[3] not in gone]
-        return msgspec.structs.replace(self, leaves=self.leaves[count:], events=self.events[count:], details=details, counted=self.counted[count:])
+        return msgspec.structs.replace(
+            self, leaves=self.leaves[count:], events=self.events[count:], details=details, counted=self.counted[count:]
+        )
 
 
 _payload_of = msgspec.json.Decoder(dict[str, Any]).decode
@@ -115,9 +119,9 @@ def _row(row: PushedRow, instance: str, origin: Origin, known: dict[str, str], f
     leaf, commitment = _bytes32(row.leaf), _bytes32(row.commitment)
     salt = bytes.fromhex(row.salt) if row.salt is not None else None
     is_leaf = leaf_of(row.seq, facts.envelope, commitment) == leaf
-    if row.details == "full":
-        if salt is None or len(salt) != 32 or not is_leaf or commitment_of(salt, facts.details) != commitment:
-            raise ValueError("its columns do not lead to its leaf")
+    is_bare = salt is None or len(salt) != 32
+    if row.details == "full" and (is_bare or not is_leaf or commitment_of(salt or b"", facts.details) != commitment):
+        raise ValueError("its columns do not lead to its leaf")
     payload = _payload_of(str(columns["payload"]))
     kind, query_id = str(columns["event_type"]), str(columns["query_id"])
     for key in (*DETAIL_KEYS, ERASED_KEY):
@@ -141,8 +145,10 @@ def _row(row: PushedRow, instance: str, origin: Origin, known: dict[str, str], f
     found.leaves.append(leaf)
     found.events.append(
         (
-            origin.project_id, origin.gateway_id, instance, row.seq, ids.id, ids.query_id, ts, origin.received_ms, _storable(kind),
-            _storable(columns["tenant_id"]) or "", database or "", agent, version, columns["agent_intent"] is not None, ids.token_id,
+            origin.project_id, origin.gateway_id, instance, row.seq, ids.id, ids.query_id, ts, origin.received_ms,
+            _storable(kind),
+            _storable(columns["tenant_id"]) or "", database or "", agent, version,
+            columns["agent_intent"] is not None, ids.token_id,
             _encode(payload).decode(), schema_version, commitment,
             row.details != "full" or not is_whole,
             _keys(origin.project_id, kind, database or "", agent, ids.token_id, payload, known.get(query_id)),
@@ -181,7 +187,13 @@ class _Ids:
 
 
 def _keys(
-    project: str, kind: str, database: str, agent: str | None, token: str | None, payload: Mapping[str, Any], fingerprint: str | None
+    project: str,
+    kind: str,
+    database: str,
+    agent: str | None,
+    token: str | None,
+    payload: Mapping[str, Any],
+    fingerprint: str | None,
 ) -> list[int]:
     if kind not in ("ATTEMPTED", "DECIDED"):  # the two that a search looks for
         return []

@@ -1,4 +1,5 @@
-"""A batch of audit rows as it comes over the link: what follows is stored with its head in one transaction, what is held already is
+"""A batch of audit rows as it comes over the link: what follows is stored with its head in one transaction, what is
+held already is
 compared leaf by leaf, what contradicts it is answered with a proof (docs/link-protocol.md, Audit push).
 """
 

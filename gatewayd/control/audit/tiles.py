@@ -1,4 +1,5 @@
-"""Leaf hashes of an instance in tiles of 256, and above them tiles of their roots, so that a proof over any number of events reads a
+"""Leaf hashes of an instance in tiles of 256, and above them tiles of their roots, so that a proof over any number
+of events reads a
 handful of rows. A tile's number has its level in the top byte. Pure, but for the statements.
 """
 

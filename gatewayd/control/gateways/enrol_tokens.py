@@ -26,7 +26,8 @@ ADD_PLACE: Final = Statement(
 )
 PLACE: Final = Statement("SELECT org_id, project_id, id FROM directory WHERE kind = 'enrol_token' AND lookup = $1")
 FIND_LOCKED: Final = Statement(
-    "SELECT token_id, name, made_by, ends_ms, used_ms, gateway_id FROM enrol_tokens WHERE project_id = $1 AND token_id = $2 FOR UPDATE"
+    "SELECT token_id, name, made_by, ends_ms, used_ms, gateway_id FROM enrol_tokens WHERE project_id = $1 AND"
+    " token_id = $2 FOR UPDATE"
 )
 USE: Final = Statement(
     "UPDATE enrol_tokens SET used_ms = $3, gateway_id = $4 WHERE project_id = $1 AND token_id = $2 AND used_ms IS NULL"
@@ -55,7 +56,8 @@ def lookup_of(secret: str) -> bytes:
 
 
 async def make_token(console: Console, org_id: str, project_id: str, name: str, person_id: str | None) -> NewToken:
-    """A token for one gateway of the project, which will be called `name`. `person_id` None: for an engine that is spawned here."""
+    """A token for one gateway of the project, which will be called `name`. `person_id` None: for an engine that is
+    spawned here."""
     trust = (await trust_in_force(console)).trust
     secret = console.entropy(_SECRET_BYTES).hex()
     fingerprint = fingerprint_of(public_key(trust.root_from_now_on))

@@ -47,9 +47,7 @@ async def enrol(console: Console, data: bytes) -> Reply:
     if place is None or gateway_id is None:
         return refused(403, "the token is unknown, used or older than an hour")
     trust = await trust_in_force(console)
-    answer = Enrolment(
-        gateway_id, place.project_id, trust.trust.issuer, place.org_id, found.digest, body.nonce, console.now_ms()
-    )
+    answer = Enrolment(gateway_id, place.project_id, trust.trust.issuer, place.org_id, found.digest, body.nonce, console.now_ms())
     signed = sign_answer(answer, signers(console.secrets.signing))
     return Reply(200, b'{"enrolment":%b,"trust":%b}' % (signed, trust.envelope))
 

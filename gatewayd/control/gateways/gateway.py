@@ -14,17 +14,20 @@ Standing = Literal["active", "cut", "duplicated", "retired"]
 PLACE: Final = Statement("SELECT org_id, project_id, id FROM directory WHERE kind = 'gateway' AND lookup = $1")
 ADD_PLACE: Final = Statement("INSERT INTO directory (kind, lookup, org_id, project_id, id) VALUES ('gateway', $1, $2, $3, $4)")
 FIND: Final = Statement(
-    "SELECT project_id, gateway_id, name, public_key, key_id, engine_replica, enrolled_ms, standing, standing_note, run, run_ts_ms,"
+    "SELECT project_id, gateway_id, name, public_key, key_id, engine_replica, enrolled_ms, standing, standing_note,"
+    " run, run_ts_ms,"
     " run_n, run_digest, seen_ms, state, state_reason, version, bundle_version, bundle_since_ms, features, reported_databases,"
     " public_urls FROM gateways WHERE project_id = $1 AND gateway_id = $2"
 )
 FIND_LOCKED: Final = Statement(
-    "SELECT project_id, gateway_id, name, public_key, key_id, engine_replica, enrolled_ms, standing, standing_note, run, run_ts_ms,"
+    "SELECT project_id, gateway_id, name, public_key, key_id, engine_replica, enrolled_ms, standing, standing_note,"
+    " run, run_ts_ms,"
     " run_n, run_digest, seen_ms, state, state_reason, version, bundle_version, bundle_since_ms, features, reported_databases,"
     " public_urls FROM gateways WHERE project_id = $1 AND gateway_id = $2 FOR UPDATE"
 )
 OF_PROJECT: Final = Statement(
-    "SELECT project_id, gateway_id, name, public_key, key_id, engine_replica, enrolled_ms, standing, standing_note, run, run_ts_ms,"
+    "SELECT project_id, gateway_id, name, public_key, key_id, engine_replica, enrolled_ms, standing, standing_note,"
+    " run, run_ts_ms,"
     " run_n, run_digest, seen_ms, state, state_reason, version, bundle_version, bundle_since_ms, features, reported_databases,"
     " public_urls FROM gateways WHERE project_id = $1 AND gateway_id > $2 ORDER BY gateway_id LIMIT $3"
 )

@@ -1,4 +1,5 @@
-"""Polls: a gateway says how it is and is told what is new, at once or within the time that it waits (docs/link-protocol.md, Poll).
+"""Polls: a gateway says how it is and is told what is new, at once or within the time that it waits
+(docs/link-protocol.md, Poll).
 
 What it says is kept before the poll is held. A poll that is held looks at the store alone, so whichever replica has it answers.
 """

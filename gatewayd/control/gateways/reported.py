@@ -1,4 +1,5 @@
-"""What a gateway says of itself in a poll, kept: its state with the time of its last change, its version, its databases, its head."""
+"""What a gateway says of itself in a poll, kept: its state with the time of its last change, its version, its
+databases, its head."""
 
 from typing import Final
 

@@ -1,4 +1,5 @@
-"""A control plane that was restored from a backup is behind what it once signed. Its gateways bring that back: the newest bundle and
+"""A control plane that was restored from a backup is behind what it once signed. Its gateways bring that back: the
+newest bundle and
 the last acknowledgements, each with our own signature (docs/link-protocol.md, Poll)."""
 
 from typing import Final

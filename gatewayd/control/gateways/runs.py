@@ -1,4 +1,5 @@
-"""Which run of a gateway called last, and which runs it superseded: so a copy of an identity is noticed and an answer that was lost
+"""Which run of a gateway called last, and which runs it superseded: so a copy of an identity is noticed and an
+answer that was lost
 is not (docs/link-protocol.md, Requests)."""
 
 from typing import Final

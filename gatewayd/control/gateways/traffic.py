@@ -29,7 +29,8 @@ TRUST: Final = Statement("SELECT coalesce(max(version), 0) FROM trust_documents"
 
 
 class Known(msgspec.Struct, frozen=True):
-    """What a waiting poll knows; it wakes when the store says something else. `n` is its own number: a later one takes its place."""
+    """What a waiting poll knows; it wakes when the store says something else. `n` is its own number: a later one
+    takes its place."""
 
     bundle: int
     trust: int

@@ -6,6 +6,7 @@ from typing import Final
 from gatewayd.control.account.routes import ROUTES as ACCOUNT
 from gatewayd.control.api_keys.routes import ROUTES as API_KEYS
 from gatewayd.control.databases.routes import ROUTES as DATABASES
+from gatewayd.control.gateways.link_service import PREFIX, link_service
 from gatewayd.control.organisation.routes import ROUTES as ORGANISATION
 from gatewayd.control.people.routes import ROUTES as PEOPLE
 from gatewayd.control.policies.routes import ROUTES as POLICIES
@@ -32,4 +33,4 @@ _ROUTES: Final[tuple[Route, ...]] = (
 ROUTES: Final[tuple[Route, ...]] = (*_ROUTES, openapi_route(_ROUTES))
 
 # path prefix -> `async def handler(console, exchange, incoming, stop)`, for what must not go through quart
-EXCHANGES: Final[Mapping[str, object]] = {}
+EXCHANGES: Final[Mapping[str, object]] = {PREFIX: link_service}

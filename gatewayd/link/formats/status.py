@@ -37,7 +37,8 @@ class PollBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """`wait_s` is how long the control plane may hold the poll; `trust_version` from which on trust documents are wanted.
 
     `newest` and `acks` are envelopes as they came, for a control plane that was restored from a backup and knows less than it
-    once signed: there only when the last freshness was below what the gateway has seen.
+    once signed: there only when the last freshness was below what the gateway has seen. `note` is the newest signed head of the
+    audit file, for the control plane to keep as a witness.
     """
 
     state: StateName
@@ -54,3 +55,4 @@ class PollBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     acked: TreeHead | None = None
     newest: msgspec.Raw = NO_ENVELOPE
     acks: tuple[msgspec.Raw, ...] = ()
+    note: str | None = None
