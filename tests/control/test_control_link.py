@@ -227,7 +227,7 @@ async def test_a_taint_holds_for_every_gateway_of_the_project(world: World) -> N
     token, query = first.rows.ulid(), first.rows.ulid()
 
     async def ask(gateway: TestGateway, **more: str) -> TaintAnswer:
-        body = msgspec.structs.replace(TaintBody("ask", token, query), **more)  # type: ignore[arg-type]
+        body = msgspec.structs.replace(TaintBody("ask", token, query), **more)
         answer, sent = await gateway.ask("taint", body)
         assert gateway.trust is not None
         return read_taint(

@@ -94,7 +94,7 @@ async def receive(console: Console, place: GatewayPlace, found: ReadRequest) -> 
             body = await trio.to_thread.run_sync(read_body, found.request.body, AuditBody)
             return await _receive(console, place, found, body)
         except (RowsRefused, DocumentRefused) as wrong:
-            log.warning(log.AUDIT_BATCH_REFUSED, gateway=place.id, error=str(wrong)[:200])
+            log.info(log.AUDIT_BATCH_REFUSED, gateway=place.id, error=str(wrong)[:200])
             return refused(422, str(wrong))
 
 
