@@ -7,7 +7,7 @@ from typing import Final
 
 from gatewayd.approvals.messages import Ask, Preview
 
-_KEPT: Final = 1024
+_KEPT: Final = 256
 _KEPT_S: Final = 60.0  # where the gate gave no deadline: a denial that repeats, a gate that is away
 
 

@@ -33,11 +33,13 @@ def summary(row: AuditRow) -> tuple[str, str]:
     payload: dict[str, Any] = msgspec.json.decode(row.payload)
     match row.event_type:
         case "ATTEMPTED":
-            return "ATTEMPTED", one_line(payload["sql_raw"])
+            counts = "(counted for a reviewer) " if payload.get("preview_of") else ""
+            return "ATTEMPTED", counts + one_line(payload["sql_raw"])
         case "DECIDED" if payload["decision"] == "DENY":
             return "DENY", f"{payload.get('policy_rule')}: {visible(payload.get('reason', ''))}"
         case "DECIDED":
-            return "ALLOW", f"{payload.get('statement_type', '')} {cell(payload.get('tables_touched') or [])}".strip()
+            by = f" approved by {visible(payload['approved_by'])}" if payload.get("approved_by") else ""
+            return "ALLOW", f"{payload.get('statement_type', '')} {cell(payload.get('tables_touched') or [])}{by}".strip()
         case "EXECUTED":
             return "EXECUTED", _executed(payload)
         case "FAILED":
