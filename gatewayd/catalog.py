@@ -115,6 +115,7 @@ class Operator(msgspec.Struct, frozen=True, gc=False):
     name: str
     function: int
     builtin_function: str | None = None
+    oid: int = 0
 
 
 class Type(msgspec.Struct, frozen=True, gc=False):
@@ -136,6 +137,52 @@ class Type(msgspec.Struct, frozen=True, gc=False):
     row: int = 0  # the transaction that wrote its row of pg_type (xmin)
 
 
+class TypeShape(msgspec.Struct, frozen=True, gc=False):
+    """What PostgreSQL asks of a type when it chooses between overloads."""
+
+    kind: Literal["b", "c", "d", "e", "m", "p", "r"]  # pg_type.typtype
+    category: str
+    preferred: bool
+    element: int  # of a true array, else 0
+    base: int  # of a domain the type it is made over, else 0
+
+
+class Overload(msgspec.Struct, frozen=True, gc=False):
+    """One function of a name that both pg_catalog and public have."""
+
+    oid: int
+    schema: str
+    arguments: tuple[int, ...]
+    defaults: int
+    is_variadic: bool
+
+
+class OperatorOverload(msgspec.Struct, frozen=True, gc=False):
+    """One operator of a name that both have; `left` is 0 for a prefix operator."""
+
+    oid: int
+    schema: str
+    left: int
+    right: int
+    function: int
+
+
+class Cast(msgspec.Struct, frozen=True, gc=False):
+    context: Literal["i", "a", "e"]  # implicit, in assignments, explicit
+    function: int  # 0: binary-coercible or by input and output
+
+
+class Overloads(msgspec.Struct, frozen=True):
+    """What overload resolution asks for, by oid: all types and casts, and what stands beside a built-in object of its name."""
+
+    shapes: Mapping[int, TypeShape] = {}
+    printed: Mapping[str, int] = {}  # as Column.type
+    named: Mapping[tuple[str, str], int] = {}  # by schema and internal name
+    functions: Mapping[str, tuple[Overload, ...]] = {}
+    operators: Mapping[str, tuple[OperatorOverload, ...]] = {}
+    casts: Mapping[tuple[int, int], Cast] = {}  # by source and target
+
+
 class Catalog(msgspec.Struct, frozen=True, dict=True):
     """One database at one moment. `revision` rises with every snapshot of that database; 0 is the unread catalog."""
 
@@ -149,6 +196,7 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
     encoding: str = "UTF8"  # server_encoding, as PostgreSQL spells it
     everywhere_mark: int = 0
     """As `Relation.shape_mark`, of what any statement may meet: schemas without which names are written, operators, casts."""
+    overloads: Overloads = Overloads()
 
     @property
     def is_read(self) -> bool:

@@ -1,55 +1,48 @@
 """PostgreSQL's node trees as text (nodes/outfuncs.c, readfuncs.c) -> plain values: what pg_proc.prosqlbody holds.
 
 A node is a dict with its name under "node", a list is a list, also one of integers or oids, whose first member says so; every
-other value is the text that stands there, `<>` is None.
+other value is the text that stands there, `<>` is None. The bytes of a constant are left out.
 """
 
 import re
 from typing import Any, Final
 
 Node = dict[str, Any]
-_TOKEN: Final = re.compile(r'[{}()\[\]]|"(?:[^"\\]|\\.)*"|(?:\\.|[^\s{}()\[\]\\"])+')
+_TOKEN: Final = re.compile(r"[{}()]|(?:\\.|[^\s{}()\\])+", re.DOTALL)
+"""As pg_strtok cuts them: quotes and square brackets are like other characters."""
 
 
 def parse(text: str) -> Any:
     """The value that the text holds."""
-    tokens = _TOKEN.findall(text)
+    tokens = iter(_TOKEN.findall(text))
     root: list[Any] = []
     stack: list[Any] = [root]
     fields: list[str | None] = [None]
-    index = 0
-    while index < len(tokens):
-        token = tokens[index]
-        index += 1
-        if token == "{":
-            node: Node = {"node": tokens[index]}
-            index += 1
-            _put(stack, fields, node)
-            stack.append(node)
+    for token in tokens:
+        holder = stack[-1]
+        if token in ("{", "("):
+            made: Any = {"node": next(tokens)} if token == "{" else []
+            _put(holder, fields[-1], made)
+            stack.append(made)
             fields.append(None)
-        elif token in "([":
-            items: list[Any] = []
-            _put(stack, fields, items)
-            stack.append(items)
-            fields.append(None)
-        elif token in "})]":
+        elif token in ("}", ")"):
             stack.pop()
             fields.pop()
-        elif token.startswith(":") and isinstance(stack[-1], dict) and len(token) > 1:
+        elif token == "[" and isinstance(holder, dict) and fields[-1] in holder:
+            while next(tokens) != "]":
+                pass
+        elif token.startswith(":") and isinstance(holder, dict) and len(token) > 1:
             fields[-1] = token[1:]
         else:
-            _put(stack, fields, None if token == "<>" else token)
+            _put(holder, fields[-1], None if token == "<>" else token)
     return root[0] if len(root) == 1 else root
 
 
-def _put(stack: list[Any], fields: list[str | None], value: Any) -> None:
-    holder, field = stack[-1], fields[-1]
+def _put(holder: Any, field: str | None, value: Any) -> None:
     if isinstance(holder, list):
         holder.append(value)
-    elif field is not None and field not in holder:
-        holder[field] = value
-    elif field is not None:  # a constant's bytes follow their length
-        holder[field + " bytes"] = value
+    elif field is not None:
+        holder.setdefault(field, value)
 
 
 def nodes(tree: Any) -> list[Node]:

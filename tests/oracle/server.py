@@ -171,11 +171,14 @@ def _grammar_of(constructor: Node) -> list[Node]:
     return [each for each in parts if isinstance(each, dict)] + [each for each in nodes(parts[1:]) if each["node"] == "FUNCEXPR"]
 
 
+_LARGEST_KIND: Final = 15  # `type` is a kind in some nodes; the first type is 16, boolean
+
+
 def _type_of(node: Any) -> int:
     """The type of an expression's value; 0 where its node does not say it in one field."""
     if isinstance(node, dict):
         for field in _TYPE_FIELDS:
             value = node.get(field)
-            if isinstance(value, str) and value.isdigit():
+            if isinstance(value, str) and value.isdigit() and int(value) > _LARGEST_KIND:
                 return int(value)
     return 0

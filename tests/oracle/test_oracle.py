@@ -7,12 +7,11 @@ from tests.oracle.run import Tally, compare_corpus, generated
 
 
 def test_node_trees_are_read() -> None:
-    table = '({RTE :alias <> :eref {ALIAS :aliasname a\\ b :colnames ("x y" "\\"")} :relid 5})'
+    table = '({RTE :alias <> :eref {ALIAS :aliasname a\\ "[ :colnames ("x\\ y" "\\"")} :relid 5})'
     text = "({QUERY :rtable " + table + " :const 4 [ 1 0 ] :oids (o 1 2)})"
     tree = parse(text)
     assert [node["node"] for node in nodes(tree)] == ["QUERY", "RTE", "ALIAS"]
     assert tree[0]["const"] == "4"
-    assert tree[0]["const bytes"] == ["1", "0"]
     assert tree[0]["oids"] == ["o", "1", "2"]
     assert tree[0]["rtable"][0]["relid"] == "5"
 

@@ -12,6 +12,7 @@ from gatewayd.policy.file.model import Policy
 from gatewayd.postgres.execute.failure import FAILURES
 from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.execute.wrap import own_text
+from gatewayd.sql.bind.bound import Bound
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins.lookup import Verdict
 from gatewayd.sql.facts.statement import Statement, TypeUse
@@ -58,6 +59,7 @@ async def _by_view(world: World, statement: Statement, rules: Rules) -> list[str
         if relation is not None and relation not in named:
             found.append(f"the view reads {relation[0]}.{relation[1]}, which the statement was not checked for")
     functions = set(map(int, _FUNCTIONS.findall(tree)))
+    nothing_bound = Bound("", world.catalog, lambda index: None)
     found += [why for oid in sorted(functions) if (why := _refused_function(world, oid, rules)) is not None]
     for oid in set(map(int, _RESULT_TYPES.findall(tree))):
         schema, name = world.names.types.get(oid, ("", ""))
@@ -65,7 +67,7 @@ async def _by_view(world: World, statement: Statement, rules: Rules) -> list[str
         if (
             type_ is not None
             and type_.kind == "domain"
-            and (refused := rules.functions.refuse_type(TypeUse(schema, name, -1), ""))
+            and (refused := rules.functions.refuse_type(TypeUse(schema, name, -1), "", nothing_bound))
         ):
             found.append(f"the view converts to a domain that is refused: {refused.reason}")
     return found

@@ -14,6 +14,7 @@ from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held
 from gatewayd.policy.decide.reasons import Refusal, at, bounded, shown
 from gatewayd.policy.decide.relation_rules import RelationRules
 from gatewayd.policy.file.model import Policy
+from gatewayd.sql.bind.bound import Bound
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.facts.statement import FieldUse, RelationUse, Statement, Unparsed
 from gatewayd.sql.text.encodings import other_name
@@ -169,15 +170,16 @@ def _read_otherwise(statement: Statement, catalog: Catalog) -> Refusal | None:
 def _runs(statement: Statement, rules: Rules, catalog: Catalog) -> Refusal | None:
     sql = statement.sql
     functions = rules.functions
+    bound = Bound(sql, catalog, lambda index: catalog.relation(*rules.relations.locate(statement.relations[index])))
     for use in statement.functions:
         is_column = use.column is not None and _is_column(use.column, statement, rules.relations, catalog)
-        if (refused := functions.refuse_call(use, sql, is_column=is_column)) is not None:
+        if (refused := functions.refuse_call(use, sql, bound, is_column=is_column)) is not None:
             return refused
     for operator in statement.operators:
-        if (refused := functions.refuse_operator(operator, sql)) is not None:
+        if (refused := functions.refuse_operator(operator, sql, bound)) is not None:
             return refused
     for type_ in statement.types:
-        if (refused := functions.refuse_type(type_, sql)) is not None:
+        if (refused := functions.refuse_type(type_, sql, bound)) is not None:
             return refused
     for read in statement.relations:
         relation = catalog.relation(*rules.relations.locate(read)) if read.reads else None

@@ -11,9 +11,10 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.catalog import Catalog, Function, Relation, Type
+from gatewayd.catalog import Catalog, Function, Operator, Relation, Type
 from gatewayd.policy.decide.reasons import Refusal, allow, at, dotted, shown
 from gatewayd.policy.file.model import Policy
+from gatewayd.sql.bind.bound import Bound
 from gatewayd.sql.builtins import extensions as builtins_extensions
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins.lookup import Builtin, Verdict
@@ -54,7 +55,7 @@ class FunctionRules:
 
     # --- calls
 
-    def refuse_call(self, use: FunctionUse, sql: str, *, is_column: bool = False) -> Refusal | None:
+    def refuse_call(self, use: FunctionUse, sql: str, bound: Bound, *, is_column: bool = False) -> Refusal | None:
         """`is_column`: `f(x)` is `x.f` where no function is called so."""
         if use.name in (TRIGGERS if use.trigger else builtins.TABLESAMPLE_METHODS) and use.schema in (None, "pg_catalog"):
             return None
@@ -63,7 +64,7 @@ class FunctionRules:
         if use.grammar_since and use.name == "system_user":
             why = 'to this server it is the name of a column, and to the parser it is not; write it quoted: "system_user"'
             return Blocked("system_user", why).refusal(sql, use.position)
-        found, blocked = self._named(use.schema, use.name, use.arguments, use.constant)
+        found, blocked = self._named(use.schema, use.name, use.arguments, use.constant, bound)
         if blocked is not None:
             note = " (grammar for newer servers, a call for this one)" if use.grammar_since else ""
             return blocked.refusal(sql, use.position, note)
@@ -73,7 +74,9 @@ class FunctionRules:
         why = f"no function of that name is known {where}; check the spelling, qualify it with its schema, or {self._retry}"
         return Blocked(f"function {dotted(use.schema, use.name)}", why).refusal(sql, use.position)
 
-    def _named(self, schema: str | None, name: str, arguments: int, constant: str | None = None) -> tuple[bool, Blocked | None]:
+    def _named(
+        self, schema: str | None, name: str, arguments: int, constant: str | None = None, bound: Bound | None = None
+    ) -> tuple[bool, Blocked | None]:
         """Whether anything of that name can run here, and why it may not. `arguments` is how many are written, -1 when that is
         not known; `constant` as in FunctionUse."""
         found = False
@@ -91,6 +94,9 @@ class FunctionRules:
         if schema not in ("pg_catalog", "information_schema"):
             place = schema or SEARCH_PATH
             candidates = [each for each in self._catalog.functions_by_name.get(name, ()) if each.schema == place]
+            if found and bound is not None and schema is None and any(map(self.refuse_function, candidates)):
+                taken = bound.functions(name)
+                candidates = [each for each in candidates if taken is None or each.oid in taken]
             for each in candidates:
                 blocked = self.refuse_function(each)
                 if blocked is not None:
@@ -195,18 +201,19 @@ class FunctionRules:
 
     # --- operators
 
-    def refuse_operator(self, use: OperatorUse, sql: str) -> Refusal | None:
+    def refuse_operator(self, use: OperatorUse, sql: str, bound: Bound) -> Refusal | None:
         """A built-in operator is harmless; a user-defined one of the name, which PostgreSQL may choose, is its function."""
         named = f"operator {dotted(use.schema) + '.' if use.schema else ''}{use.name[:63]}"
         builtin = use.schema in (None, "pg_catalog") and builtins.operator(use.name)
         place = use.schema or SEARCH_PATH
         candidates = [each for each in self._catalog.operators_by_name.get(use.name, ()) if each.schema == place]
         runs = "an overload of this built-in operator runs" if builtin else "it runs"
-        for each in candidates:
-            names = (each.builtin_function,) if each.builtin_function is not None and not each.function else ()
-            blocked = self._refuse_all(named, runs, () if names else (each.function,), names)
-            if blocked is not None:
-                return blocked.refusal(sql, use.position)
+        blocked = next(filter(None, (self._behind_operator(each, named, runs) for each in candidates)), None)
+        if blocked is not None and builtin and use.schema is None and (taken := bound.operators(use.name)) is not None:
+            candidates = [each for each in candidates if each.oid in taken]
+            blocked = next(filter(None, (self._behind_operator(each, named, runs) for each in candidates)), None)
+        if blocked is not None:
+            return blocked.refusal(sql, use.position)
         if builtin:
             return None
         if candidates:
@@ -214,10 +221,16 @@ class FunctionRules:
             return blocked.refusal(sql, use.position) if blocked is not None else None
         return Blocked(named, f"no operator of that name is known; check its schema, or {self._retry}").refusal(sql, use.position)
 
+    def _behind_operator(self, operator: Operator, named: str, runs: str) -> Blocked | None:
+        names = (operator.builtin_function,) if operator.builtin_function is not None and not operator.function else ()
+        return self._refuse_all(named, runs, () if names else (operator.function,), names)
+
     # --- types
 
-    def refuse_type(self, use: TypeUse, sql: str) -> Refusal | None:
+    def refuse_type(self, use: TypeUse, sql: str, bound: Bound) -> Refusal | None:
         known, blocked = self._type(use.schema, use.name)
+        if blocked is not None and _is_plain(use.name) and bound.casts_to(use.schema, use.name):
+            return None
         if blocked is not None:
             return blocked.refusal(sql, use.position)
         if known or (use.schema is None and use.name in SERIALS) or not self._catalog.is_read:
@@ -312,6 +325,12 @@ class FunctionRules:
         if blocked is None:
             return None
         return blocked.refusal(sql, use.position, note=f" (written as .{shown(use.name)}, not known to be a column here)")
+
+
+def _is_plain(type_name: str) -> bool:
+    """A type of PostgreSQL's own that is refused for the casts of users alone."""
+    builtin = builtins.type_name(type_name)
+    return builtin is not None and builtin.verdict is Verdict.ALLOWED
 
 
 def is_grammar(use: FunctionUse, catalog: Catalog) -> bool:

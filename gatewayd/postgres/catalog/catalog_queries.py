@@ -145,6 +145,7 @@ SELECT t.oid, n.nspname::text AS schema, t.typname::text AS name, t.typtype::tex
        format_type(t.oid, NULL) AS printed, t.typelem AS element,
        t.typelem <> 0 AND t.typlen = -1 AND item.typarray = t.oid AS is_array, t.typbasetype AS base, t.typrelid AS row_of,
        coalesce(r.rngsubtype, 0) AS subtype, e.extname::text AS extension, t.xmin::text::int8 AS row,
+       t.typcategory::text AS category, t.typispreferred AS preferred,
        ARRAY[t.typinput, t.typoutput, t.typreceive, t.typsend, t.typmodin, t.typmodout, coalesce(r.rngcanonical, 0)]::oid[]
            AS functions
 FROM pg_type AS t
@@ -184,6 +185,28 @@ WHERE c.oid >= 16384 AND c.castfunc <> 0 AND NOT EXISTS (
 )
 """  # a range type brings its own, made of built-in code and internally dependent on it
 
+OVERLOADS: Final = """
+SELECT p.oid, n.nspname::text AS schema, p.proname::text AS name, p.proargtypes::oid[] AS arguments,
+       p.pronargdefaults::int4 AS defaults, p.provariadic <> 0 AS variadic
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname IN ('pg_catalog', 'public') AND p.proname IN (
+    SELECT b.proname FROM pg_proc AS b WHERE b.pronamespace = 'pg_catalog'::regnamespace
+    INTERSECT SELECT u.proname FROM pg_proc AS u JOIN pg_namespace AS m ON m.oid = u.pronamespace WHERE m.nspname = 'public')
+"""
+
+OPERATOR_OVERLOADS: Final = """
+SELECT o.oid, n.nspname::text AS schema, o.oprname::text AS name, o.oprleft AS left, o.oprright AS right,
+       o.oprcode::oid AS function
+FROM pg_operator AS o JOIN pg_namespace AS n ON n.oid = o.oprnamespace
+WHERE n.nspname IN ('pg_catalog', 'public') AND o.oprname IN (
+    SELECT b.oprname FROM pg_operator AS b WHERE b.oprnamespace = 'pg_catalog'::regnamespace
+    INTERSECT SELECT u.oprname FROM pg_operator AS u JOIN pg_namespace AS m ON m.oid = u.oprnamespace WHERE m.nspname = 'public')
+"""
+
+ALL_CASTS: Final = """
+SELECT castsource AS source, casttarget AS target, castfunc AS function, castcontext::text AS context FROM pg_cast
+"""
+
 BUILTINS: Final = "SELECT oid, proname::text AS name FROM pg_proc WHERE oid = ANY ($1::oid[])"
 
 
@@ -204,3 +227,6 @@ class Rows(msgspec.Struct, frozen=True):
     checks: list[asyncpg.Record]
     casts: list[asyncpg.Record]
     builtins: list[asyncpg.Record]
+    overloads: list[asyncpg.Record]
+    operator_overloads: list[asyncpg.Record]
+    all_casts: list[asyncpg.Record]

@@ -13,6 +13,7 @@ import trio
 
 from gatewayd.catalog import FIRST_USER_OID, Catalog, Column, Constraint, Event, Function, Operator, Relation, Rule, Type
 from gatewayd.postgres.catalog.catalog_queries import Rows
+from gatewayd.postgres.catalog.overload_rows import overloads
 from gatewayd.postgres.catalog.type_reach import Reach, Reaches
 from gatewayd.sql.builtins import lookup as builtins
 
@@ -66,6 +67,7 @@ async def build(rows: Rows, revision: int) -> Catalog:
         operators=tuple(work.operators()),
         types=work.types(),
         everywhere_mark=rows.server["everywhere"],
+        overloads=overloads(rows),
     )
 
 
@@ -194,7 +196,11 @@ class _Work:
             function = row["function"]
             own = function >= FIRST_USER_OID
             yield Operator(
-                row["schema"], row["name"], function if own else 0, None if own else self.reaches.builtin_names.get(function)
+                row["schema"],
+                row["name"],
+                function if own else 0,
+                None if own else self.reaches.builtin_names.get(function),
+                row["oid"],
             )
 
     def types(self) -> dict[tuple[str, str], Type]:

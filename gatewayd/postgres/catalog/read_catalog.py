@@ -59,6 +59,9 @@ async def _fetch(by: Connection) -> Rows:
         checks=checks,
         casts=casts,
         builtins=await connection.fetch(queries.BUILTINS, sorted(oid for oid in called if oid < FIRST_USER_OID)),
+        overloads=await connection.fetch(queries.OVERLOADS),
+        operator_overloads=await connection.fetch(queries.OPERATOR_OVERLOADS),
+        all_casts=await connection.fetch(queries.ALL_CASTS),
     )
 
 

@@ -39,9 +39,20 @@ def analyze(sql: str) -> Statement | Unparsed:
         return Unparsed(sql, "parse_error", TOO_DEEP, fingerprint.of_text(sql))
 
 
-def _facts(sql: str, tree: Tree) -> Statement:
+def watched(sql: str) -> Walk | None:
+    """The walk over a statement that `analyze` has read, with what the binder asks for; None where it cannot be had."""
+    try:
+        tree = parse(sql)
+        walk = Walk(_STEPS)
+        walk.watched = []
+        _run(walk, tree)
+    except (NotParsed, RecursionError):
+        return None
+    return walk
+
+
+def _run(walk: Walk, tree: Tree) -> None:
     [(node, body)] = tree.node.items()
-    walk = Walk(_STEPS)
     if node == "SelectStmt":
         walk.creator = id(leftmost(body))
         walk.top = id(body)
@@ -54,6 +65,12 @@ def _facts(sql: str, tree: Tree) -> Statement:
             walk.refuse("a data-modifying WITH below the top level", {"location": -1})
     else:
         walk.refuse_node(node, body)
+
+
+def _facts(sql: str, tree: Tree) -> Statement:
+    [(node, body)] = tree.node.items()
+    walk = Walk(_STEPS)
+    _run(walk, tree)
     outputs = Outputs(walk)
     form = _form(node, walk)
     returns = _returns(node, body, walk, outputs)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.facts.grammar import NODES
 from gatewayd.sql.facts.scope import Scope
-from gatewayd.sql.facts.walk import Handler, Walk
+from gatewayd.sql.facts.walk import Handler, Walk, Watched
 from gatewayd.sql.text.parse import Node
 from gatewayd.sql.text.type_name import type_names
 
@@ -55,9 +55,11 @@ _INDEX_ELEM = NODES["IndexElem"]
 _JSON_FUNC = NODES["JsonFuncExpr"]
 _PLAIN_SELECT = frozenset({"targetList", "fromClause", "whereClause", "limitOption", "op"})
 _DECIDED_BY = {"current_setting": 0, "pg_input_is_valid": 1, "pg_input_error_info": 1}
+_PLAIN_OPERATORS = ("AEXPR_OP", "AEXPR_DISTINCT", "AEXPR_NOT_DISTINCT", "AEXPR_NULLIF", "AEXPR_LIKE", "AEXPR_ILIKE")
 _TEXTS = ("text", "varchar")
 _PLAIN_TYPE = frozenset({"names", "typemod", "location"})
 _PLAIN_CALL = frozenset({"funcname", "args", "funcformat", "location"})
+_CALL_OF_ITS_ARGUMENTS = _PLAIN_CALL | {"agg_order", "agg_filter", "agg_distinct", "over"}
 _SORT_BY = NODES["SortBy"]
 _SUB_LINK = NODES["SubLink"]
 _TYPE_CAST = NODES["TypeCast"]
@@ -86,7 +88,14 @@ def func_call(walk: Walk, body: Node, scope: Scope) -> None:
         item = body["args"][0]["ColumnRef"]["fields"]
         walk.call_or_column(body["funcname"][0]["String"].get("sval", ""), item, body, scope)
     else:
-        walk.call(body["funcname"], -1 if body.get("func_variadic") else count, body, constant=_constant(walk, body))
+        walk.call(
+            body["funcname"],
+            -1 if body.get("func_variadic") else count,
+            body,
+            constant=_constant(walk, body),
+            operands=tuple(body.get("args", ())) if body.keys() <= _CALL_OF_ITS_ARGUMENTS else None,
+            scope=scope,
+        )
     if len(body["funcname"]) == 2 and body["funcname"][1].get("String", {}).get("sval") in _QUALIFIED_SINCE_16:
         walk.call_of_older_servers(body["funcname"][1]["String"]["sval"], 160000, body)
     walk.push_children(_FUNC_CALL, body, scope)
@@ -138,15 +147,31 @@ def a_expr(walk: Walk, body: Node, scope: Scope) -> None:
     if kind in _NAMED_OPERATORS:
         names = body["name"]
         if len(names) == 1:
-            walk.operator(None, names[0]["String"].get("sval", ""), position)
+            pairs = _pairs(kind, body) if walk.watched is not None else ()
+            walk.operator(None, names[0]["String"].get("sval", ""), position, pairs, scope)
         else:
             walk.operator(*walk.qualified(names, body), position)
     elif kind in _WRITTEN_OPERATORS:
+        pairs = [(body["lexpr"], each) for each in _items(body["rexpr"])] if walk.watched is not None else ()
         for name in _WRITTEN_OPERATORS[kind]:
-            walk.operator(None, name, position)
+            walk.operator(None, name, position, pairs, scope)
     else:
         walk.refuse(f"expression {kind}", body)
     walk.push_children(_A_EXPR, body, scope)
+
+
+def _pairs(kind: str, body: Node) -> list[tuple[Node | None, ...]]:
+    """The operands of an operator; of IN those of each comparison, where the types of all are one (transformAExprIn)."""
+    if kind == "AEXPR_IN":
+        return [(body["lexpr"], *_items(body["rexpr"]))]
+    if kind in _PLAIN_OPERATORS and "rexpr" in body:
+        return [(body.get("lexpr"), body["rexpr"])]
+    return []
+
+
+def _items(node: Node) -> list[Node]:
+    items: list[Node] = node.get("List", {}).get("items", [])
+    return items
 
 
 def a_indirection(walk: Walk, body: Node, scope: Scope) -> None:
@@ -158,6 +183,11 @@ def a_indirection(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def type_cast(walk: Walk, body: Node, scope: Scope) -> None:
+    if walk.watched is not None:
+        is_plain = body["typeName"].keys() <= _PLAIN_TYPE | {"typmods"}
+        names = [name["String"].get("sval", "") for name in body["typeName"]["names"]]
+        key = (names[-2] if len(names) > 1 else None, names[-1])
+        walk.watched.append(Watched("cast", key, (body["arg"],) if is_plain else None, scope))
     walk.push_children(_TYPE_CAST, body, scope)
 
 

@@ -97,11 +97,11 @@ class Scope:
         self.limit = limit
 
     def add(self, item: RangeItem) -> None:
-        if item.name is None:
-            return
-        former = self.items.get(item.name)
+        """An item without a name stands under "", which no text can say."""
+        name = item.name or ""
+        former = self.items.get(name)
         if former is None:
-            self.items[item.name] = (len(self.items), item)
+            self.items[name] = (len(self.items), item)
         else:
             item.same_name = former[1].same_name
             former[1].same_name = item

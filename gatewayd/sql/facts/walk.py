@@ -5,8 +5,8 @@ does not name, is refused, and every relation-shaped thing below it counts as re
 queries.py, changes.py, definitions.py and alterations.py; they push what is to be walked and do not descend themselves.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 from gatewayd.catalog import Event
 from gatewayd.sql.facts.grammar import EXPRESSIONS, NODES, Form
@@ -42,6 +42,15 @@ class Use:
         self.index = -1  # its place among the relations, once all are known
 
 
+class Watched(NamedTuple):
+    """A call, an operator or a cast as it stands, for the binder. `operands` None: it is written in a form that does not tell."""
+
+    kind: Literal["function", "operator", "cast", "type"]
+    name: tuple[str | None, str]
+    operands: tuple[Node | None, ...] | None
+    scope: Scope | None
+
+
 class Walk:
     """The facts of one statement while it is walked."""
 
@@ -71,6 +80,7 @@ class Walk:
         "types",
         "unseen",
         "used",
+        "watched",
     )
 
     def __init__(self, steps: Mapping[str, _Step]) -> None:
@@ -78,6 +88,7 @@ class Walk:
         self.stack: list[tuple[str, Any, Scope]] = []
         self.relations: list[Use] = []
         self.functions: dict[tuple[object, ...], FunctionUse] = {}
+        self.watched: list[Watched] | None = None  # filled where it is a list: what the binder asks for
         self.references = 0  # column references, stars among them
         self.items = 0  # of FROM clauses
         self.projections: dict[tuple[object, ...], tuple[list[Node], int, Scope]] = {}
@@ -221,12 +232,26 @@ class Walk:
         self.check_schema(words[-2], body)
         return words[-2], words[-1]
 
-    def call(self, names: list[Node], arguments: int, body: Node, *, trigger: bool = False, constant: str | None = None) -> None:
+    def call(
+        self,
+        names: list[Node],
+        arguments: int,
+        body: Node,
+        *,
+        trigger: bool = False,
+        constant: str | None = None,
+        operands: tuple[Node, ...] | None = None,
+        scope: Scope | None = None,
+    ) -> None:
         schema, name = self.qualified(names, body)
+        if self.watched is not None:
+            self.watched.append(Watched("function", (schema, name), operands, scope))
         self._call(FunctionUse(schema, name, arguments, body.get("location", 0), trigger, constant))
 
     def call_or_column(self, name: str, item: list[Node], body: Node, scope: Scope) -> None:
         """`name(item)`, which is the item's column where no function of that name takes it (ParseFuncOrColumn)."""
+        if self.watched is not None:
+            self.watched.append(Watched("function", (None, name), tuple(body["args"]), scope))
         key = (None, name, 1, *(part["String"].get("sval", "") for part in item), id(scope))
         if key not in self.functions:
             position = body.get("location", 0)
@@ -235,6 +260,8 @@ class Walk:
 
     def call_of_older_servers(self, name: str, since: int, body: Node) -> None:
         """Words that are grammar to the parser and to servers since that version; an older one looks up a function."""
+        if self.watched is not None:
+            self.watched.append(Watched("function", (None, name), None, None))
         self._call(FunctionUse(None, name, -1, body.get("location", 0), grammar_since=since))
 
     def _call(self, use: FunctionUse) -> None:
@@ -243,11 +270,25 @@ class Walk:
     def type_use(self, names: list[Node], body: Node) -> None:
         schema, name = self.qualified(names, body)
         key = (schema, name)
+        if self.watched is not None:
+            self.watched.append(Watched("type", key, None, None))
         if key not in self.types:
             self.types[key] = TypeUse(schema, name, body.get("location", 0))
 
-    def operator(self, schema: str | None, name: str, position: int) -> None:
+    def operator(
+        self,
+        schema: str | None,
+        name: str,
+        position: int,
+        operands: Sequence[tuple[Node | None, ...]] = (),
+        scope: Scope | None = None,
+    ) -> None:
+        """Note an operator. `operands`: the left one (None for a prefix operator) and the right one, for each of its uses here;
+        none where the form does not tell."""
         key = (schema, name)
+        if self.watched is not None:
+            uses: Sequence[tuple[Node | None, ...] | None] = operands or (None,)
+            self.watched += [Watched("operator", key, each, scope) for each in uses]
         if key not in self.operators:
             self.operators[key] = OperatorUse(schema, name, position)
 
