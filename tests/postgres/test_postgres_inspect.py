@@ -1,5 +1,6 @@
 """The catalog as it is read from a real database: everything that decides what a name reaches."""
 
+import msgspec
 import pytest
 import trio
 
@@ -192,8 +193,9 @@ async def test_an_aggregate_is_as_bad_as_its_worst_part(rich: str) -> None:
 async def test_operators_lead_to_their_functions(rich: str) -> None:
     catalog = await catalog_of(rich)
     same = function(catalog, "same")
-    assert Operator("public", "===", same.oid) in catalog.operators
-    assert Operator("My App", "#@#", 0, "int4pl") in catalog.operators
+    operators = {msgspec.structs.replace(each, oid=0) for each in catalog.operators}
+    assert Operator("public", "===", same.oid) in operators
+    assert Operator("My App", "#@#", 0, "int4pl") in operators
 
 
 async def test_types_lead_to_checks_at_any_depth_and_to_casts(rich: str) -> None:
