@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types tests corpus bench soak dist man pictures lock clean
+.PHONY: help venv demo test lint types tests corpus bench soak dist man pictures coverage lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -82,6 +82,19 @@ man: $(VENV)/.run  ## manual pages, in build/man/
 
 pictures: $(VENV)/.dev  ## docs/architecture.md's pictures, drawn from the code
 	@$(BIN)/python -m tests.pictures
+
+# coverage is not among the locked dependencies: it is installed beside them, for this target alone.
+COVERAGE = COVERAGE_FILE=build/coverage/data PYTHONPATH=build/coverage/lib $(BIN)/python -m coverage
+COVERED := gatewayd/sql,gatewayd/policy,gatewayd/masking,gatewayd/keys
+
+coverage: $(VENV)/.dev build/coverage/lib  ## branches of sql, policy, masking and keys that the tests take
+	@$(COVERAGE) run --branch --source $(COVERED) -m pytest --numprocesses 0 tests/sql tests/policy tests/masking tests/keys \
+		tests/corpus tests/corridor tests/shields tests/cli/test_cli_policy.py
+	@$(COVERAGE) report --show-missing --skip-covered
+
+build/coverage/lib:
+	@$(PYTHON) -m venv build/coverage/venv
+	@build/coverage/venv/bin/python -m pip install --quiet --disable-pip-version-check --target build/coverage/lib coverage
 
 UV := $(shell command -v uv || echo build/uv/bin/uv)
 COMPILE = $(UV) pip compile --no-config --quiet --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
