@@ -1,4 +1,4 @@
-"""How a walk through the corridor ends: the answers that tools speak of, and the closing row that the audit keeps."""
+"""How a call ends: the answers for the tools, and the closing row for the audit."""
 
 from typing import Literal
 
@@ -23,7 +23,7 @@ class Refused(msgspec.Struct, frozen=True, gc=False):
 
 
 class Broken(msgspec.Struct, frozen=True, gc=False):
-    """Allowed, but the database refused it or was lost."""
+    """Allowed, but the database reported an error or the connection was lost."""
 
     sqlstate: str
     message: str
@@ -39,7 +39,8 @@ class Unaudited(msgspec.Struct, frozen=True, gc=False):
 
 
 class OnHold(msgspec.Struct, frozen=True, gc=False):
-    """A write that nobody has approved yet: nothing ran, nothing was refused, no DECIDED row. `pending` None: no gate answers."""
+    """A write that is not approved yet: nothing ran, nothing was refused, there is no DECIDED row. `pending` None: no gate
+    answers."""
 
     reason: str
     pending: Pending | None = None

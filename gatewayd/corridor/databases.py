@@ -1,4 +1,4 @@
-"""Databases: opens and closes what stands behind each served database, its pool and its catalog refresher.
+"""Databases: opens and closes the pool and the catalog refresher of each served database.
 
 One service for the daemon's whole life, because a reload adds and removes databases while calls run. A closed database
 drains: a call that took it before, wherever in the corridor it stands, still finds its pool open and its catalog alive.
@@ -60,7 +60,7 @@ class Databases:
         return database
 
     def close(self, database: Database) -> None:
-        """Let the database go once the calls in flight have ended."""
+        """Closes the database once the calls in flight have ended."""
         self._closing[database].set()
 
     async def _keep(self, name: str, url: str, policy: Policy, *, task_status: trio.TaskStatus[Database]) -> None:

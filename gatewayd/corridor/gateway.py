@@ -1,4 +1,4 @@
-"""Gateway: what a call finds when it arrives: the databases with their policies, the audit, and who watches.
+"""Gateway: what a call needs: the databases with their policies, the audit, and the observers.
 
 Owns references only. `daemon.py` opens and closes what stands behind them; `reload.py` swaps policies; `pipeline.py` reads.
 """
@@ -39,7 +39,7 @@ class Enforced(msgspec.Struct, frozen=True, gc=False):
 
 
 class Completed(msgspec.Struct, frozen=True, gc=False):
-    """One call, as those who watch see it: metrics, telemetry, the deny webhook. Durations in seconds."""
+    """One finished call, for the observers: metrics, telemetry, the deny webhook. Durations in seconds."""
 
     query: Query
     tool: ToolName
@@ -91,7 +91,7 @@ class Database:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """For the time of the block a reload may take this database away, but not close what stands behind it."""
+        """Within the block a reload may remove this database, but its pool and catalog stay open."""
         self._users += 1
         try:
             yield
@@ -101,14 +101,14 @@ class Database:
                 self._unused.set()
 
     async def unused(self) -> None:
-        """Returns once nobody uses it; meant for one that no new call can find any more."""
+        """Returns when no call uses it; for a database that new calls cannot find any more."""
         while self._users:
             self._unused = trio.Event()
             await self._unused.wait()
 
 
 class Masking(msgspec.Struct, frozen=True):
-    """What the process brings to masks: GATEWAY_MASK_SALT and GATEWAY_MASK_SOURCE_REWRITE."""
+    """The settings of the process that masks need: GATEWAY_MASK_SALT and GATEWAY_MASK_SOURCE_REWRITE."""
 
     salt: Secret | None = None
     source_rewrite: bool = False

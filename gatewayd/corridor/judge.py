@@ -1,8 +1,7 @@
 """Steps one and two of the corridor, and what masks make of what is allowed (decisions 3 and 10).
 
-Whoever asks what becomes of a text asks here: the pipeline before it runs one, dry-run instead of running it. So both are told
-the same, also while the catalog is not read yet.
-"""
+The pipeline asks here before it runs a statement, dry-run instead of running it, so both get the same decision, also while the
+catalog is not read yet."""
 
 from collections.abc import Hashable
 from functools import partial
@@ -27,7 +26,7 @@ MASKING: Final = "column_masking"
 
 
 class Deciding:
-    """Decides by the policy and the catalog of one moment, its start (docs/architecture.md).
+    """Decides by the policy and the catalog that were in force when it was made (docs/architecture.md).
 
     The catalog is waited for once at most, however many texts are decided; `catalog` is the new one from then on.
     """
@@ -43,7 +42,7 @@ class Deciding:
         self._waited = False
 
     async def known(self, sql: str) -> Known:
-        """The text's facts, from memory when it came before. A large text is parsed in a thread: it must not stall the others."""
+        """The text's facts; they are remembered. A large text is parsed in a thread, so that it does not delay other calls."""
         known_statements = self.database.known_statements
         known = known_statements.get(sql)
         if known is None:
@@ -56,7 +55,7 @@ class Deciding:
         return known
 
     async def decide(self, known: Known) -> Decision:
-        """The decision, from memory when nothing changed since. Any exception inside it denies (decision 3)."""
+        """The decision; it is remembered while policy and catalog stay the same. Any exception inside it denies (decision 3)."""
         decision = known.decision(self.enforced.revision, self.catalog.revision)
         if decision is not None:
             return decision
@@ -70,12 +69,12 @@ class Deciding:
         except Exception as bug:
             log.error(log.DECISION_FAILED, query_id=self._query_id, **log.places(bug))
             return Denied("internal_error", "the gateway failed to decide this statement, so it did not run")
-        if not unknown:  # else the same text asks the catalog again: what it names may have been made meanwhile
+        if not unknown:  # otherwise the same text must ask again: what it names may have been created meanwhile
             known.keep(decision, self.enforced.revision, self.catalog.revision)
         return decision
 
     async def plan(self, known: Known, allowed: Allowed) -> Plan:
-        """What runs in place of the statement, from memory when nothing changed since. Any exception inside withholds it."""
+        """What runs in place of the statement; remembered like the decision. After any exception inside nothing runs."""
         if not (allowed.needs_shield or self.enforced.policy.column_masks):
             return UNMASKED
         revisions = self.enforced.revision, self.catalog.revision

@@ -1,4 +1,4 @@
-"""KnownStatements: what is known of the texts that came before, so that a repeated statement is neither parsed nor decided again.
+"""KnownStatements: facts and decisions of earlier texts, so that a repeated statement is neither parsed nor decided again.
 
 Analysis depends on the text alone; a decision on (text, policy revision, catalog revision). Bounded by what is held, the one used
 least recently leaves first: 300 bytes of an agent's text over a table with many masks become 100 kB. Not shared between

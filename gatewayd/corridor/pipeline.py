@@ -312,7 +312,7 @@ class _Call:
         )
 
     async def _unclosed(self, outcome: Executed | Failed) -> str:
-        """Writes the closing row, whatever is cancelled; when that fails, why."""
+        """Writes the closing row even when the call is cancelled. Returns why it failed, or ""."""
         try:
             with trio.move_on_after(CLOSING_ROW_S, shield=True):
                 await self.gateway.audit.closed(self.query, outcome)

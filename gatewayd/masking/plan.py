@@ -74,7 +74,7 @@ class _Touched(msgspec.Struct, frozen=True):
 
 
 def plan(statement: Statement, policy: Policy, catalog: Catalog, *, salt: bytes | None, rewriting: bool) -> Plan:
-    """`statement` is allowed by `policy`. Costs a look at its relations where the policy masks nothing that it touches."""
+    """`statement` is allowed by `policy`. Where the policy masks nothing that it touches this only looks at its relations."""
     if not policy.column_masks or not statement.relations:
         return UNMASKED
     if not catalog.is_read:
@@ -158,7 +158,7 @@ def _after_execution(statement: Statement, rules: MaskRules, salt: bytes | None)
 
 
 def _gate(statement: Statement, touched: list[_Touched], rules: MaskRules) -> str | None:
-    """What neither path answers."""
+    """What neither way of masking can answer."""
     if statement.explains == "analyze":
         return _ANALYZE
     if statement.explains == "plan":

@@ -131,7 +131,7 @@ class Pool:
 
     async def _ready_connection(self, limits: Limits) -> Connection:
         while self._idle:
-            connection = self._idle.pop()  # the latest used: the others may fall idle for long, and few stay warm
+            connection = self._idle.pop()  # the one that was used last, so that a small number of sessions does most of the work
             if connection.is_ready:
                 return connection
             connection.terminate()

@@ -40,7 +40,7 @@ class Masked(msgspec.Struct, frozen=True):
 class PostExec(msgspec.Struct, frozen=True):
     """The statement runs as it is, and each value of these output columns goes through its mask."""
 
-    width: int  # how many columns every row has, 0 where none is masked and nobody can tell
+    width: int  # how many columns every row has; 0 where no column is masked and the number is not known
     masked: tuple[Masked, ...]
     columns: tuple[str, ...]  # schema.table.column
     keeps_heap_order: bool = False

@@ -33,7 +33,8 @@ _MOVING: Final = ("ColumnRef", "SubLink", "RangeVar")
 
 
 class NotRewritten(Exception):
-    """The text cannot be rewritten: `shape` when it is of a kind nobody has taught this, else the result did not verify."""
+    """The text cannot be rewritten: `shape` when it is of a kind that this module does not handle, else the result did not
+    verify."""
 
     def __init__(self, reason: str, *, shape: bool = False) -> None:
         super().__init__(reason)
@@ -215,7 +216,7 @@ def spliced(data: bytes, edits: list[Edit]) -> str:
 
 
 def _verify(text: str, tree: Tree, cuts: _Cuts) -> None:
-    """The new text says what the old one said, with the subqueries in it and nothing else."""
+    """Checks that the trees of the two texts differ in the expected subqueries and in nothing else."""
     subqueries: list[str] = []
     for number, (_, body, relation) in enumerate(cuts.replaced):
         alias = relation.get("alias", {"aliasname": relation.get("relname", "")})

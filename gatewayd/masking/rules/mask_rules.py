@@ -99,8 +99,8 @@ class MaskRules:
 
 
 def problems(policy: Policy, catalog: Catalog) -> Iterable[str]:
-    """What of `column_masks` does not fit the database, each naming its mask. A mask that no longer fits hides nothing any more,
-    so at boot and on reload this refuses the policy, and later every statement (a table that was renamed would lie open)."""
+    """What of `column_masks` does not fit the database, each naming its mask. A mask that no longer fits hides nothing. So at
+    start and in a reload it refuses the policy, and later every statement: a table that was renamed would be open."""
     for (schema, name), masks in policy.column_masks.items():
         relation = catalog.relation(schema, name)
         where = f'column_masks."{schema}.{name}"'

@@ -1,6 +1,6 @@
 """The entries that `pseudonymize` chooses from: 256 a kind, invented, all different (decision 10). Data only.
 
-Addresses are under example.com (RFC 2606), numbers in the range 555-01xx that is kept for fiction: none belongs to anybody.
+Addresses are under example.com (RFC 2606), numbers in the range 555-01xx that is kept for fiction: none is a real person's.
 Changing an entry changes masked values.
 """
 

@@ -25,7 +25,7 @@ CHOICE_DIGITS: Final = 15
 the one mask must not tell how the other was drawn."""
 STEP_DIGITS: Final = 15
 NOISE_STEPS: Final = 10**STEP_DIGITS
-"""u is a whole number of steps in -1 … 1. So fine that no divisor of the result betrays the value."""
+"""u is a whole number of steps in -1 … 1. Fine enough that no divisor of the result reveals the value."""
 NOISE_DIGITS: Final = 2
 """A noisy number has this many digits more behind the point than its value: 3 would come out as 3 otherwise."""
 NOISE_SCALE: Final = 1000
@@ -49,7 +49,7 @@ class Transform:
         self._change = change
 
     def __call__(self, texts: Sequence[bytes | None]) -> list[bytes]:
-        """Texts that are repeated are worked out once. Nothing is kept from call to call: they are what must not be seen."""
+        """Repeated texts are computed once. Nothing is kept between calls, because the texts are secret."""
         distinct = set(texts)
         if None not in distinct and 2 * len(distinct) > len(texts):
             return self._change(cast(Sequence[bytes], texts))

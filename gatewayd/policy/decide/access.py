@@ -1,8 +1,7 @@
 """From a relation's name to its level, by the names in the policy alone (decision 2).
 
-First match wins: `information_schema`, the exact key, `schema.*`, the default. What only the catalog knows (views, partitions,
-which schema a bare name means) is `relation_rules.py`'s.
-"""
+First match wins: `information_schema`, the exact key, `schema.*`, the default. What needs the catalog (views, partitions, which
+schema a bare name means) is in `relation_rules.py`."""
 
 from typing import Final, Literal
 
@@ -45,7 +44,7 @@ def resolve(access: TableAccess, schema: str, name: str, columns: frozenset[str]
     exact = access.tables.get((schema, name)) if name != "*" else None  # a relation may be called "*"; the key means all
     if exact is not None:
         return Resolved(exact, f"table:{schema}.{name}→{exact}", "exact")
-    if schema == "information_schema":  # stricter than the carving out: passwords are no schema discovery
+    if schema == "information_schema":  # information_schema is always open but for these: passwords are not schema discovery
         return Resolved("deny", "table_access", "system", "it shows passwords of user mappings")
     if schema == "pg_catalog":
         known = reviewed(name, columns)

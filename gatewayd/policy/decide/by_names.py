@@ -1,6 +1,6 @@
 """Deciding without a database: a catalog that holds just what one statement names, as plain as it can be.
 
-It stands for the question "what do the names in the policy say?". Views, partitions, overloads and functions that nobody listed
+It answers "what do the names in the policy alone say?". Views, partitions, overloads and functions that nobody listed
 stay unseen, so the verdict of a running gatewayd may be stricter.
 """
 

@@ -145,7 +145,7 @@ def _setting(name: str, rules: Rules) -> Refusal | None:
 
 
 def _unread(statement: Statement, rules: Rules, catalog: Catalog) -> Refusal | None:
-    """Until the catalog is read names alone decide; where something is hidden they would lie (views, partitions, overloads)."""
+    """Until the catalog is read names alone decide. Where something is hidden that is not enough."""
     if catalog.is_read or not rules.hides:
         return None
     if not (statement.relations or statement.functions or statement.operators or statement.fields or statement.types):
@@ -157,7 +157,7 @@ def _unread(statement: Statement, rules: Rules, catalog: Catalog) -> Refusal | N
 
 
 def _read_otherwise(statement: Statement, catalog: Catalog) -> Refusal | None:
-    """Where the server cuts or folds a name otherwise than the parser, it is another name that was decided about."""
+    """Where the server cuts or folds a name in another way than the parser, the decision was about another name."""
     found = other_name(statement.sql) if catalog.encoding != "UTF8" else None
     if found is None:
         return None
@@ -240,7 +240,7 @@ def _tables(statement: Statement, relations: RelationRules) -> tuple[str, ...]:
 
 
 def _matched_rule(statement: Statement, relations: RelationRules) -> str:
-    """What let it through: the key of the first relation written, else of the first one read."""
+    """What allowed it: the key of the first relation written, else of the first one read."""
     uses = statement.relations
     deciding = next((use for use in uses if use.writes), uses[0] if uses else None)
     return relations.label(deciding) if deciding is not None else "table_access"

@@ -171,7 +171,7 @@ class FunctionRules:
         return None
 
     def _refuse_all(self, subject: str, runs: str, oids: Iterable[int], names: Iterable[str]) -> Blocked | None:
-        """The functions that something runs without the statement naming them."""
+        """Functions that the statement makes PostgreSQL run without naming them."""
         for oid in oids:
             function = self._catalog.functions.get(oid)
             if function is None:
@@ -299,14 +299,15 @@ class FunctionRules:
 
     def written_as_json(self, relation: Relation) -> Blocked | None:
         """A cast to json that may not run, where a value of the relation could make PostgreSQL choose it: every answer goes
-        through row_to_json, and that runs the cast of a user-defined type, named by nobody."""
+        through row_to_json, and that runs the cast of a user-defined type, which the statement does not name."""
         if self._blocked_json is None or not any("." in column.type for column in relation.columns):
             return None
         return self._blocked_json
 
     @property
     def _answered_as_json(self) -> str:
-        """Why a user-defined function or operator may not run then: its result may be of such a type, named by nobody."""
+        """Why a user-defined function or operator may not run then: its result may be of such a type, which the statement does
+        not name."""
         assert self._blocked_json is not None
         return f"its result may be written as JSON, and there {self._blocked_json.why}"
 
@@ -339,7 +340,8 @@ def is_grammar(use: FunctionUse, catalog: Catalog) -> bool:
 
 
 def _is_reviewed(function: Function) -> bool:
-    """Of an extension, and known to compute from its arguments although it is not marked so."""
+    """Whether it belongs to an extension and is reviewed as depending on its arguments alone, although it is not marked
+    IMMUTABLE."""
     names = builtins_extensions.SAFE.get(function.extension or "", ())
     return function.name in names and function.language in builtins_extensions.LANGUAGES and not function.security_definer
 

@@ -17,7 +17,7 @@ JOIN_COLUMNS: Final = "join on columns of both sides, or an operator can set"
 
 
 def refuse(statement: Statement, guardrails: Guardrails) -> Refusal | None:
-    """The first place in the statement that a guardrail which is on speaks about."""
+    """The first place in the statement that an active guardrail forbids."""
     on = {
         "block_unqualified_dml": guardrails.block_unqualified_dml,
         "block_ddl": guardrails.block_ddl,

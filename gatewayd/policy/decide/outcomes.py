@@ -27,7 +27,7 @@ class Allowed(msgspec.Struct, frozen=True):
     tables: tuple[str, ...]  # tables_touched: schema-qualified, de-duplicated, in order of appearance, at most 64
     matched_rule: str  # what decided it, in the words of dry-run (decision 7)
     needs_shield: bool = False
-    """Hidden things are near: it runs only as `shields/` rewrites it, and its errors are told less."""
+    """Hidden rows are within its reach: it runs only as `shields/` rewrites it, and its error texts are shortened."""
 
 
 class Denied(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """The words of a refusal (decision 3.8): names as SQL writes them, places as line and column, settings as the policy has them.
 
-A reason is shown to agents and operators and lands in logs, so nothing from the statement enters it unescaped or unbounded.
+A reason is shown to agents and operators and is logged, so everything from the statement is escaped and bounded in it.
 """
 
 from typing import Final

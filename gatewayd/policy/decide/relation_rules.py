@@ -120,7 +120,7 @@ class RelationRules:
             refused = self._refuse_one_read(each)
             if refused is not None and each is not relation:
                 refused = _reaches(each, refused)
-                if opens:  # rather the view alone than all that it reaches
+                if opens:  # name the view itself, not all that it reaches
                     alone = (
                         f"an operator can open this {relation.kind} alone with {setting(relation.schema, relation.name, 'read')}"
                     )
@@ -221,8 +221,8 @@ class RelationRules:
         return None
 
     def _refuse_belonging(self, relation: Relation, want: Level) -> Refusal | None:
-        """A sequence or an index follows its table: it tells how much that holds, or how it is found. Where the catalog does not
-        tell the table, its own key must speak."""
+        """A sequence or an index has the level of its table, because it tells how much that holds or how it is searched. Where
+        the catalog does not tell the table, its own key must speak."""
         if relation.belongs_to == 0:
             return None
         table = self._catalog.by_oid.get(relation.belongs_to) if relation.belongs_to is not None else None

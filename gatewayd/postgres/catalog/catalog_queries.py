@@ -16,7 +16,7 @@ from gatewayd.postgres.catalog.row_marks import EVERYWHERE, KEYS, SHAPE
 
 BEGIN: Final = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog; "
-    "SET LOCAL statement_timeout = '30s'"  # the policy's own limit is about agents
+    "SET LOCAL statement_timeout = '30s'"  # the limit in the policy is for agents' statements
 )
 
 SERVER: Final = (

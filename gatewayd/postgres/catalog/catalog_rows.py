@@ -45,7 +45,7 @@ _VOLATILITIES: Final[dict[str, Any]] = {"i": "immutable", "s": "stable", "v": "v
 
 
 async def build(rows: Rows, revision: int) -> Catalog:
-    """Gives way to the calls every millisecond or so: a thread would not, it hands the interpreter over every 5 ms at best."""
+    """Lets other tasks run about every millisecond. A thread would release the interpreter's lock every 5 ms at best."""
     work = _Work(rows)
     relations: dict[tuple[str, str], Relation] = {}
     for number, relation in enumerate(work.relations()):

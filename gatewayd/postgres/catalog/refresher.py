@@ -1,4 +1,5 @@
-"""Keeps one database's catalog fresh (decision 12): decides when to read it again, swaps the snapshot, tells of a dead database.
+"""Keeps one database's catalog fresh (decision 12): decides when to read it again, swaps the snapshot, logs when the database
+does not answer.
 
 One task a database, `run`; everything else here only moves the moment of the next read. Reading itself is `read_catalog.py`.
 """
@@ -51,7 +52,7 @@ class CatalogRefresher:
         self._name = name
         self._pool = pool
         self._read = read
-        self._due = -math.inf  # trio's clock, as all moments here
+        self._due = -math.inf  # seconds of Trio's clock, like all times here
         self._sooner = trio.Event()
         self._begun = 0
         self._ended = 0
@@ -65,7 +66,7 @@ class CatalogRefresher:
         self._last_read_s = 0.0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """The service. It is started before the first read: a database that is down must not keep the daemon from starting."""
+        """The service. It is started before the first read: the daemon starts even when a database is down."""
         task_status.started()
         while True:
             await self._wait_until_due()
@@ -162,7 +163,7 @@ class CatalogRefresher:
 
     def _tell(self, failure: ExecutionFailed) -> None:
         if failure.sqlstate == NO_CONNECTION_FREE and self._pool.statistics().in_use:
-            return  # the agents hold all connections: busy, not unreachable
+            return  # agents use all connections: the database is busy, not unreachable
         told = (failure.sqlstate, failure.message)
         if told != self._told:
             self._told = told
@@ -170,7 +171,7 @@ class CatalogRefresher:
 
 
 async def _is_same(old: Catalog, new: Catalog) -> bool:
-    """Whether two snapshots differ in nothing but their revision. Gives way to the calls all the time."""
+    """Whether two snapshots differ in nothing but their revision. Lets other tasks run often."""
     if _small_parts(old) != _small_parts(new) or len(old.relations) != len(new.relations):
         return False
     for number, (key, relation) in enumerate(new.relations.items()):

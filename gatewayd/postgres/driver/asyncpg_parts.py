@@ -1,8 +1,7 @@
 """What is used of asyncpg beyond its documented interface, looked at when this is imported.
 
-The version is pinned exactly (pyproject.toml). Where another one is installed all the same, the first statement would fail in
-some inner place, or worse: this says at once which part is missing, and nothing starts.
-"""
+The version is pinned exactly (pyproject.toml). Where another one is installed all the same, the first statement would fail
+somewhere inside, or do something else. This names the missing part at the start, and nothing runs."""
 
 import inspect
 from collections.abc import Iterable
@@ -36,7 +35,7 @@ PARAMETERS: Final[tuple[tuple[Any, str, frozenset[str]], ...]] = (
 
 
 class OtherAsyncpg(ImportError):
-    """The installed asyncpg is not the one this was written for."""
+    """The installed asyncpg lacks a part that is used here."""
 
 
 def missing(

@@ -2,8 +2,8 @@
 
 asyncpg needs very little of an event loop: futures, tasks, callbacks, one socket. Each connection has a loop of its own; `run`
 turns it between reads of the socket. The road not taken is one shared trio-asyncio loop: every callback there passes a channel
-and two task switches, 265 µs of CPU for a point read against 68 µs here, and idle sockets are read by tasks of nobody's call.
-"""
+and two task switches, 265 µs of CPU for a point read against 68 µs here, and idle sockets are read by tasks that belong to no
+call."""
 
 import asyncio
 import contextvars
@@ -64,7 +64,7 @@ class Crossing:
             self._task.cancel()
             self._turn()
         if not self._task.cancelled():
-            self._task.exception()  # looked at, so that asyncio does not complain about it
+            self._task.exception()  # read, so that asyncio does not log it as never retrieved
 
     def _turn(self) -> None:
         ready = self._ready

@@ -6,7 +6,8 @@ from typing import Final
 from gatewayd.policy.file.model import Limits
 
 IDLE_IN_TRANSACTION_MS: Final = 60_000
-"""A safety net: no transaction waits for the gateway between two messages, so this ends only ones that were forgotten."""
+"""A last resort: no transaction waits for the gateway between two messages, so this ends only transactions that were left open by
+a bug."""
 
 PINNED: Final[Mapping[str, str]] = {
     "application_name": "gatewayd",
@@ -24,7 +25,7 @@ PINNED: Final[Mapping[str, str]] = {
     "xmlbinary": "base64",
     "xmloption": "content",
     "row_security": "on",
-    "client_min_messages": "error",  # nobody reads notices; a loop of RAISE NOTICE must not travel
+    "client_min_messages": "error",  # notices are not read; a loop of RAISE NOTICE must not fill the connection
     "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS),
 }
 UNDER_A_POOLER: Final = frozenset({"application_name", "TimeZone", "DateStyle", "standard_conforming_strings"})

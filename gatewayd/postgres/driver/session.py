@@ -218,7 +218,7 @@ class Connection:
         return trio.current_time() - self._opened_at
 
     def retire(self) -> None:
-        """Not to be used again after its present use."""
+        """The session is closed when it is released."""
         self._usable = False
 
     def terminate(self) -> None:
@@ -252,7 +252,7 @@ class Connection:
         session, protocol = self._session, self._protocol
         key = {"backend_pid": protocol.backend_pid, "backend_secret": protocol.backend_secret}
         try:
-            with contextlib.suppress(OSError):  # unreachable: the wait for the statement's end is bounded and says the rest
+            with contextlib.suppress(OSError):  # unreachable; the wait for the statement's end is bounded
                 await crossing.run(connect_utils._cancel(loop=crossing, addr=session._addr, params=session._params, **key))
         finally:
             crossing.abandon()
@@ -291,9 +291,8 @@ async def connect(dsn: str, limits: Limits, *, pins_locally: bool = False) -> Co
 async def _looked_at(crossing: Crossing, session: Any, settings: dict[str, str]) -> tuple[bool, list[str]]:
     """Whether somebody stands between, who may give each transaction another backend; and which of `settings` do not hold.
 
-    Believed is only what the server says: a pooler that is told to ignore start-up parameters does so without a word, and reads
-    would run in whatever transaction and on whatever search_path the role has.
-    """
+    Only the server's own answer counts: a pooler that ignores start-up parameters does not report it, and reads would then run
+    with the role's transaction mode and search_path."""
     told = bytearray()
 
     async def take(data: bytes) -> None:

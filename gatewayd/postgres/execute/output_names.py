@@ -1,4 +1,4 @@
-"""What the columns of an answer are called: equal output names get `_2`, `_3` (decision 6). Pure.
+"""The names of an answer's columns: equal names get `_2`, `_3` (decision 6). Pure.
 
 A row is a JSON object, and a JSON object with two equal keys would lose one value in every reader.
 """

@@ -1,4 +1,4 @@
-"""Whether a statement may run code that the database's own people wrote: functions, by any way that leads to them. Pure.
+"""Whether a statement may run user-defined functions, in whatever way they are reached. Pure.
 
 Such code may change settings of the session, also where it calls itself STABLE; reads that may run it are rolled back, which
 takes that back. Not all reads: the server counts rollbacks, and operators watch the count.

@@ -282,7 +282,7 @@ def _on_relation(walk: Walk, relation: Node, *names: str) -> Scope:
 
 
 def not_concurrently(walk: Walk, body: Node, kind: str, place: Node) -> None:
-    """PostgreSQL does it in transactions of its own. REFRESH MATERIALIZED VIEW CONCURRENTLY is content with ours."""
+    """Denied: PostgreSQL does it in transactions of its own. REFRESH MATERIALIZED VIEW CONCURRENTLY runs inside ours."""
     if body.get("concurrent"):
         walk.refuse(f"CONCURRENTLY with {kind}, which cannot run inside the gateway's transaction,", place)
 

@@ -34,7 +34,7 @@ ALLOWED: Mapping[str, str] = {
     "GrantStmt": "GRANT",
 }
 
-# Denied whatever the policy says; the words are for the record and the reason.
+# Denied whatever the policy says; the words are used in statement_type and in the reason.
 DENIED: Mapping[str, str] = {
     "AlterCollationStmt": "ALTER COLLATION",
     "AlterDatabaseRefreshCollStmt": "ALTER DATABASE",
@@ -138,7 +138,7 @@ RELATION_WORDS: Mapping[str, str] = {
 }
 # Objects that belong to one relation: `DROP TRIGGER x ON t` is a matter of t.
 PART_WORDS: Mapping[str, str] = {"OBJECT_TRIGGER": "TRIGGER", "OBJECT_RULE": "RULE", "OBJECT_POLICY": "POLICY"}
-# Other objects whose names in the grammar are no words of SQL.
+# Other objects whose names in the grammar differ from SQL's words.
 _OBJECT_WORDS: Mapping[str, str] = {
     "OBJECT_AMOP": "OPERATOR FAMILY",
     "OBJECT_AMPROC": "OPERATOR FAMILY",

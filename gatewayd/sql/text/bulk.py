@@ -1,4 +1,4 @@
-"""Large parser answers, made small before they become objects: constants in bulk say nothing about a statement.
+"""Large parser answers, made small before they become objects: long runs of constants say nothing about a statement.
 
 Every step works on a piece of the text at a time, so that a worker thread lets the interpreter lock go in between (decision 3.1:
 a 1 MiB statement must not keep the other calls waiting).
