@@ -82,6 +82,7 @@ AUDIT_PRUNING_RECOVERED: Final = "audit pruning recovered"
 AUDIT_NEVER_SENT: Final = "audit events recorded while linked never reached the control plane; local mode does not send them"
 CONTROL_PLANE_UNREACHABLE: Final = "control plane unreachable"
 CONTROL_PLANE_REACHABLE: Final = "control plane reachable"
+VIEWS_WITHHELD: Final = "view definitions withheld from the cloud"
 PUBLIC_URL_NOT_REGISTERED: Final = "public URL not registered"
 # notifications
 DENY_WEBHOOK_DROPPED: Final = "deny webhook dropped"

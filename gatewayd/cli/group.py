@@ -19,6 +19,7 @@ COMMANDS: Final[dict[str, str]] = {
     "doctor": "Look at everything a gatewayd depends on, and say what to do.",
     "policy": "Write, check, test and replay policies.",
     "audit": "Read the audit file.",
+    "link": "Link this gateway to a control plane, and look after the link.",
     "control": "Run the control plane: people, policies, approvals, audit.",
     "approve": "Decide about held writes at this terminal: a small approval gate.",
     "query": "Run one statement through the running gatewayd, as an agent would.",

@@ -137,19 +137,44 @@ class ControlPlane:
                 self._client = await trio.to_thread.run_sync(self._made)
 
     def _made(self) -> Any:
-        import httpx
+        client, self._failures = http_client(self._settings, self._agent)
+        return client
 
-        for name in ("httpx", "httpcore"):  # both would log the full address
-            logging.getLogger(name).setLevel(logging.WARNING)
-        self._failures = (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError)
-        verify: ssl.SSLContext | bool = True
-        if self._settings.control_url.startswith("http:"):
-            verify = False
-        elif self._settings.ca_file is not None:
-            verify = ssl.create_default_context(cafile=self._settings.ca_file)
-        headers = {"content-type": "application/json", "user-agent": self._agent, "accept-encoding": "identity"}
-        timeout = httpx.Timeout(None, connect=CONNECT_S)
-        return httpx.AsyncClient(verify=verify, timeout=timeout, follow_redirects=False, headers=headers, trust_env=False)
+
+def http_client(settings: LinkSettings, agent: str) -> tuple[Any, tuple[type[Exception], ...]]:
+    """A client that follows no redirect and no proxy of the environment, and what it raises."""
+    import httpx
+
+    for name in ("httpx", "httpcore"):  # both would log the full address
+        logging.getLogger(name).setLevel(logging.WARNING)
+    verify: ssl.SSLContext | bool = True
+    if settings.control_url.startswith("http:"):
+        verify = False
+    elif settings.ca_file is not None:
+        verify = ssl.create_default_context(cafile=settings.ca_file)
+    client = httpx.AsyncClient(
+        verify=verify,
+        timeout=httpx.Timeout(None, connect=CONNECT_S),
+        follow_redirects=False,
+        headers={"content-type": "application/json", "user-agent": agent, "accept-encoding": "identity"},
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=16),  # held calls have a bound of their own
+        trust_env=False,
+    )
+    return client, (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError)
+
+
+async def reach(settings: LinkSettings) -> str | None:
+    """What keeps the control plane from being reached; None when it answers. It is not asked for anything."""
+    client, failures = http_client(settings, "gatewayd")
+    try:
+        with trio.fail_after(CONNECT_S * 2):
+            async with client:
+                await client.get(settings.control_url + "/healthz")
+    except trio.TooSlowError:
+        return "no answer in time"
+    except failures as failure:
+        return _why(failure)
+    return None
 
 
 def _json(body: msgspec.Struct) -> bytes:

@@ -120,6 +120,7 @@ class Enforcement:
             log.warning(log.VERSION_ACCEPTED, version=version, highest_seen=self.seen.version)
             self.seen = seen
             self._authentic = self.newest = None
+            self._standing.problem = None  # what was refused as too old may be sent again
 
     def _keep(self, seen: Seen, bundle: KeptBundle) -> None:
         """The ratchet is on the disk before anything else happens to the bundle, its caching among it."""

@@ -12,16 +12,12 @@ import msgspec
 from gatewayd.audit.leaf import DETAIL_KEYS, commitment_of, erased_payload, facts_of
 from gatewayd.audit.rows import COLUMNS
 from gatewayd.link.formats.rows import PushedRow
-from gatewayd.sql.text.parse import NotParsed, parse
-from gatewayd.sql.text.tokens import scan
+from gatewayd.sql.text.redact import redacted
 
 Statements = Literal["full", "redacted", "none"]
-_CONSTANTS: Final = frozenset({"SCONST", "ICONST", "FCONST", "BCONST", "XCONST", "USCONST"})
-_PLACE: Final = b"?"
 _INTENT: Final = COLUMNS.index("agent_intent")
 _EVENT_TYPE: Final = COLUMNS.index("event_type")
 _PAYLOAD: Final = COLUMNS.index("payload")
-_UNPARSED_RULES: Final = frozenset({"parse_error", "multi_statement"})
 _FINGERPRINT: Final = re.compile(r'"sql_fingerprint":"[^"]*"')
 
 
@@ -70,18 +66,6 @@ def pushed(stored: StoredRow, statements: Statements) -> PushedRow:
     if statements == "none":
         return _row(stored, columns, commitment, "none")
     return _row(stored, columns, commitment, "redacted", statement=statement)
-
-
-def redacted(sql: str) -> str | None:
-    """The statement with `?` for each constant, its comments left out; None where it cannot be parsed."""
-    try:
-        tree = parse(sql)
-        data = tree.data
-        tokens = scan(data)
-    except (NotParsed, ValueError, RecursionError):
-        return None
-    parts = (_PLACE if token.name in _CONSTANTS else data[token.start : token.end] for token in tokens)
-    return b" ".join(parts).decode()
 
 
 def _row(

@@ -30,7 +30,9 @@ from gatewayd.link.gate import LinkGate
 from gatewayd.link.kept import CLIENTS, Enrolled, Kept, KeptUnreadable
 from gatewayd.link.poll import Poll
 from gatewayd.link.push import Push
+from gatewayd.link.simulation import send_catalogs
 from gatewayd.link.standing import Standing
+from gatewayd.link.statistics import LinkStatistics
 
 ENROL_AGAIN_S: Final = (5.0, 10.0, 20.0, 40.0, 60.0)
 UNREADABLE: Final = "the state folder cannot be trusted: {}; `gatewayd link leave` and enrol again, or restore it"
@@ -55,6 +57,7 @@ class Link:
         self._enrolled: Enrolled | None = None
         self._trust: Trust | None = None
         self._poll: Poll | None = None
+        self._pusher: Push | None = None
         self._is_broken = False
         self.gate = LinkGate(self._control, self._present_trust)
         gateway.refusing = self.standing.refusing
@@ -69,9 +72,18 @@ class Link:
     def _present_trust(self) -> Trust | None:
         return self._poll.trust if self._poll is not None else self._trust
 
-    def statistics(self) -> dict[str, int]:
-        """Bundles refused, by check."""
-        return dict(self._enforcement.rejected)
+    def statistics(self) -> LinkStatistics:
+        bundle, poll, push = self._enforcement.bundle, self._poll, self._pusher
+        return LinkStatistics(
+            state=self.standing.name,
+            is_cut=self.standing.is_cut,
+            version=bundle.version if bundle is not None else 0,
+            fresh_age_s=poll.fresh_age_s if poll is not None else 0.0,
+            refused=self.standing.refused_calls,
+            rejected=dict(self._enforcement.rejected),
+            pushed=push.acknowledged if push is not None else 0,
+            pushed_at_s=push.last_success_s if push is not None else 0.0,
+        )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Enforces the cached bundle before it reports itself started; no network is needed for that."""
@@ -172,11 +184,18 @@ class Link:
         trust = self._trust
         assert trust is not None
         audit, enforcement = self._gateway.audit, self._enforcement
-        push = Push(
+        push = self._pusher = Push(
             self._control, audit, lambda: poll.trust, lambda: enforcement.bundle.audit if enforcement.bundle else AuditTerms()
         )
         poll = self._poll = Poll(self._control, self._gateway, enforcement, self._kept, self.standing, trust, push.heads)
         nursery.start_soon(poll.watch)
+        nursery.start_soon(
+            send_catalogs,
+            self._control,
+            self._gateway,
+            lambda: poll.trust,
+            lambda: enforcement.bundle is None or enforcement.bundle.view_definitions,
+        )
         nursery.start_soon(self._push, poll, push)
         await poll.run()
 

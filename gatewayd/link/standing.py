@@ -25,7 +25,7 @@ class Standing:
         self.is_stale = False
         self.problem: NotEnforced | None = None
         """Why the newest bundle that was delivered is not in force."""
-        self.halted_calls = 0
+        self.refused_calls = 0
         self.on_change: list[Callable[[LinkState], None]] = []
         self._on_stale: OnStale = "keep"
         self._told: LinkState | None = None
@@ -52,7 +52,7 @@ class Standing:
         """The error and the reason that every call is answered with now; None while calls are served."""
         found = tool_error(self.state)
         if found is not None:
-            self.halted_calls += 1
+            self.refused_calls += 1
         return found
 
     # -- what happens

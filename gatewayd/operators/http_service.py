@@ -46,6 +46,7 @@ class HttpService:
         self._gateway = gateway
         self._mcp = McpHttp(dispatch, Callers(settings.allowed_hosts, settings.allowed_origins), door=_door(settings, link))
         self._webhook = webhook
+        self._link = link
         guard = Guard(settings.indexer_token.reveal() if settings.indexer_token else None)
         routes = self._operators(reloader, guard) if guard.is_enabled else []
         if link is not None:
@@ -71,6 +72,10 @@ class HttpService:
 
         metrics = Metrics()
         webhook = self._webhook.statistics if self._webhook is not None else None
+        if self._link is not None:
+            from gatewayd.operators.link_metrics import LinkState
+
+            metrics.registry.register(LinkState(self._link.statistics))
         metrics.registry.register(State(self._gateway, self._mcp.statistics, lambda: self._server.statistics(), webhook))
         self._gateway.observers += (metrics.observe,)
         self._gateway.audit.on_commit(metrics.committed)

@@ -55,6 +55,7 @@ BEGIN {
     event["control plane lost acknowledged audit events"]
     event["audit event sent without its details"]
     event["audit events recorded while linked never reached the control plane; local mode does not send them"]
+    event["view definitions withheld from the cloud"]
 }
 {
     m = msg()

@@ -54,6 +54,7 @@ EVENTS = {
     log.AUDIT_LOST,
     log.AUDIT_DETAILS_LEFT_OUT,
     log.AUDIT_NEVER_SENT,
+    log.VIEWS_WITHHELD,
 }  # fmt: skip
 HARMLESS = {log.CONFIGURATION_DOUBTFUL}  # a warning at start that `gatewayd check` prints too
 

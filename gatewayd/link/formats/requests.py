@@ -3,17 +3,16 @@
 Pure. The gateway makes them, the control plane reads them and says whether they come late, from a copy, or at a wrong time.
 """
 
-import base64
 from typing import Final, Literal, TypeVar
 
 import msgspec
 
 from gatewayd.keys.ed25519 import PublicKey, SigningKey
 from gatewayd.keys.envelope import EnvelopeRefused, parse
-from gatewayd.link.formats.documents import DocumentRefused, digest, opened, public_text, seal
+from gatewayd.link.formats.documents import DocumentRefused, digest, opened, seal
 
 RequestKind = Literal[
-    "enrol", "poll", "audit", "approval", "approval_wait", "approval_status", "approval_outcome", "taint", "catalog", "rotate"
+    "enrol", "poll", "audit", "approval", "approval_wait", "approval_status", "approval_outcome", "catalog"
 ]  # fmt: skip
 PATHS: Final[dict[RequestKind, str]] = {
     "enrol": "/link/v1/enrol",
@@ -23,9 +22,7 @@ PATHS: Final[dict[RequestKind, str]] = {
     "approval_wait": "/link/v1/approval/wait",
     "approval_status": "/link/v1/approval/status",
     "approval_outcome": "/link/v1/approval/outcome",
-    "taint": "/link/v1/taint",
     "catalog": "/link/v1/catalog",
-    "rotate": "/link/v1/rotate",
 }
 CLOCK_MS: Final = 5 * 60 * 1000
 """A request further from the control plane's clock than this is refused, in a signed answer with its time."""
@@ -102,22 +99,6 @@ class EnrolBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     public_key: str
     nonce: str
     version: str
-
-
-class RotateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The next identity; `proof` is its signature over `rotation_proof`, so that nobody enrols a key that he does not hold."""
-
-    public_key: str
-    proof: str
-
-
-def rotation_proof(gateway: str, public_key: str) -> bytes:
-    return f"gatewayd rotate\n{gateway}\n{public_key}\n".encode()
-
-
-def new_rotation(gateway: str, following: SigningKey) -> RotateBody:
-    text = public_text(following.public)
-    return RotateBody(text, base64.b64encode(following.sign(rotation_proof(gateway, text))).decode())
 
 
 class PollsBefore(msgspec.Struct, frozen=True):
