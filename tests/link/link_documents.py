@@ -10,7 +10,7 @@ from gatewayd.link.formats.bundle import Bundle, Seen, sign_bundle
 from gatewayd.link.formats.documents import DocumentKind, public_text
 from gatewayd.link.formats.requests import LinkRequest, sign_request
 from gatewayd.link.formats.trust import USES, Trust, WorkingKey, sign_trust
-from gatewayd.link.formats.verdicts import ApprovalVerdict, sign_verdict
+from gatewayd.link.formats.verdicts import ApprovalVerdict, TaintAnswer, sign_taint, sign_verdict
 
 NOW_MS: Final = 1_800_000_000_000
 YEAR_MS: Final = 365 * 24 * 3600 * 1000
@@ -53,6 +53,7 @@ def every_document() -> dict[DocumentKind, bytes]:
         "ack": sign_answer(Ack(GATEWAY, head.instance, 1, 3, REQUEST, 3, head.root, NOW_MS), keys),
         "conflict": sign_answer(Conflict(GATEWAY, head.instance, REQUEST, 2, "01" * 32, (), head, 1, NOW_MS), keys),
         "verdict": sign_verdict(ApprovalVerdict(GATEWAY, REQUEST, "q", "aa", "approved", NOW_MS), keys),
+        "taint": sign_taint(TaintAnswer(GATEWAY, REQUEST, "q", "g", False, NOW_MS), keys),
         "trust": sign_trust(trust(version=2), ROOT),
         "refusal": sign_answer(Refusal(GATEWAY, REQUEST, "cut", NOW_MS), keys),
         "request": sign_request(request, IDENTITY).data,

@@ -238,6 +238,15 @@ def test_a_verdict_is_for_one_grant() -> None:
             verdicts.read_verdict(data, made.trust(), NOW_MS, **{**asked, name: "other"})
 
 
+def test_a_taint_answer_is_for_one_grant() -> None:
+    data = made.every_document()["taint"]
+    asked = {"gateway": made.GATEWAY, "request": REQUEST, "query_id": "q", "grant": "g"}
+    assert not verdicts.read_taint(data, made.trust(), NOW_MS, **asked).tainted
+    for name in asked:
+        with pytest.raises(DocumentRefused):
+            verdicts.read_taint(data, made.trust(), NOW_MS, **{**asked, name: "other"})
+
+
 def test_grant_keys_do_not_run_into_each_other() -> None:
     one = verdicts.grant_sha256(sql="a", intent="bc", database="d", token_id=None)
     assert one != verdicts.grant_sha256(sql="ab", intent="c", database="d", token_id=None)

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from gatewayd.catalog import Catalog, Function, Operator, Relation, Type
+from gatewayd.link.formats.documents import DocumentRefused
+from gatewayd.link.formats.verdicts import CatalogBody
 from gatewayd.sql.text.redact import redacted
 
 
@@ -21,14 +23,6 @@ class SentCatalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     functions: tuple[Function, ...]
     operators: tuple[Operator, ...]
     types: tuple[tuple[str, str, Type], ...]
-
-
-class CatalogBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`database` is the name that the bundle gives it; `withheld` counts views whose definition stayed behind."""
-
-    database: str
-    withheld: int
-    catalog: SentCatalog
 
 
 def catalog_body(database: str, catalog: Catalog, *, definitions: bool) -> CatalogBody:
@@ -52,11 +46,18 @@ def catalog_body(database: str, catalog: Catalog, *, definitions: bool) -> Catal
         catalog.operators,
         types,
     )
-    return CatalogBody(database, withheld, sent)
+    return CatalogBody(database, catalog.revision, withheld, msgspec.to_builtins(sent))
 
 
-def catalog_of(sent: SentCatalog) -> Catalog:
-    """The catalog for a simulation: decisions by it are the gateway's own, but for views whose definition is missing."""
+def catalog_of(body: CatalogBody) -> Catalog:
+    """The catalog for a simulation: decisions by it are the gateway's own, but for views whose definition is missing.
+
+    Raises DocumentRefused.
+    """
+    try:
+        sent = msgspec.convert(body.catalog, SentCatalog)
+    except msgspec.ValidationError:
+        raise DocumentRefused("envelope", "it has not the shape of a catalog") from None
     fields: dict[str, Any] = {
         "revision": sent.revision,
         "database": sent.database,

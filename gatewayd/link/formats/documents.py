@@ -16,7 +16,7 @@ from gatewayd.keys.ed25519 import KeyRefused, PublicKey, SigningKey, strict_base
 from gatewayd.keys.envelope import EnvelopeRefused
 
 DocumentKind = Literal[
-    "bundle", "freshness", "ack", "conflict", "verdict", "trust", "refusal", "request", "enrolment"
+    "bundle", "freshness", "ack", "conflict", "verdict", "taint", "trust", "refusal", "request", "enrolment"
 ]  # fmt: skip
 BundleCheck = Literal["envelope", "type", "issuer", "project", "version", "features", "enforceable"]
 """In the order in which they are made. Past `version` a document is authentic."""

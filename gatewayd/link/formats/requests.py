@@ -12,7 +12,7 @@ from gatewayd.keys.envelope import EnvelopeRefused, parse
 from gatewayd.link.formats.documents import DocumentRefused, digest, opened, seal
 
 RequestKind = Literal[
-    "enrol", "poll", "audit", "approval", "approval_wait", "approval_status", "approval_outcome", "catalog"
+    "enrol", "poll", "audit", "approval", "approval_wait", "approval_status", "approval_outcome", "taint", "catalog"
 ]  # fmt: skip
 PATHS: Final[dict[RequestKind, str]] = {
     "enrol": "/link/v1/enrol",
@@ -22,6 +22,7 @@ PATHS: Final[dict[RequestKind, str]] = {
     "approval_wait": "/link/v1/approval/wait",
     "approval_status": "/link/v1/approval/status",
     "approval_outcome": "/link/v1/approval/outcome",
+    "taint": "/link/v1/taint",
     "catalog": "/link/v1/catalog",
 }
 CLOCK_MS: Final = 5 * 60 * 1000

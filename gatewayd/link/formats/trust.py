@@ -13,7 +13,7 @@ from gatewayd.keys.ed25519 import PublicKey, SigningKey
 from gatewayd.keys.envelope import EnvelopeRefused, parse
 from gatewayd.link.formats.documents import DocumentKind, DocumentRefused, digest, opened, public_key, read, seal
 
-USES: Final[tuple[DocumentKind, ...]] = ("bundle", "freshness", "ack", "conflict", "verdict", "refusal", "enrolment")
+USES: Final[tuple[DocumentKind, ...]] = ("bundle", "freshness", "ack", "conflict", "verdict", "taint", "refusal", "enrolment")
 CLOCK_SLACK_MS: Final = 24 * 3600 * 1000
 """A key ends so much later than it says: clocks of machines step, and the gateway must not cut itself off for one that does."""
 
