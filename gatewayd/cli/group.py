@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, str]] = {
     "control": "Run the control plane: people, policies, approvals, audit.",
     "approve": "Decide about held writes at this terminal: a small approval gate.",
     "query": "Run one statement through the running gatewayd, as an agent would.",
+    "publish": "Publish a policy file through the control plane.",
     "completion": "Print a shell's completion script.",
     "manual": "Write the manual pages into a folder.",
 }

@@ -1,10 +1,15 @@
 """Projects, databases, policies and tokens over the API, and the bundles that come of them, as a gateway would take them."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
 import pytest
+import trio
 
 from gatewayd.config.credentials import Secret
 from gatewayd.control.api_keys.api_key import add_key, new_text
@@ -239,3 +244,32 @@ def test_a_new_signing_key_is_trusted_and_a_new_root_is_signed_by_both() -> None
     assert (trust.version, trust.issuer, len(trust.keys)) == (4, "issuer", 1)
     with pytest.raises(TrustProblem, match="put the old value back"):
         next_document(pinned, Ring((new,)), 2_000, "another")
+
+
+async def test_ci_checks_and_publishes_from_the_command_line(api: Api, console_of_plane: Console, tmp_path: Path) -> None:
+    project_id = await project(api)
+    policy, key = tmp_path / "policy.yaml", tmp_path / "key"
+    key.write_text(api.key)
+    asked = ["publish", str(policy), "--control", api.url, "--project", project_id]
+    environment = {"GATEWAY_API_KEY_FILE": str(key)}
+
+    async def publish(text: str, *words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+        policy.write_text(text)
+        command = [sys.executable, "-m", "gatewayd", *asked, *words]
+        whole = os.environ | (environment if env is None else env)
+        return await trio.run_process(command, env=whole, capture_stdout=True, capture_stderr=True, check=False)
+
+    good = "databases:\n  - name: shop\n    table_access: {default: deny}\n"
+    assert (await publish(good, "--check")).returncode == 0
+    assert (await newest(console_of_plane, project_id))[0].version == 1
+    wrong = await publish(good.replace("deny", "denied"), "--check")
+    assert wrong.returncode == 1
+    assert b"table_access.default" in wrong.stdout
+    assert (await publish(good, "--note", "closed", "--based-on", "7")).returncode == 1
+    done = await publish(good, "--note", "closed", "--based-on", "1")
+    assert (done.returncode, msgspec.json.decode(done.stdout)) == (0, {"version": 2, "bundle": 2}), done.stderr
+    assert (await newest(console_of_plane, project_id))[0].policy == good
+    assert (await publish(good)).returncode == 2
+    assert (await publish(good, "--check", env={})).returncode == 78
+    asked[3] = "http://127.0.0.1:1"
+    assert (await publish(good, "--check")).returncode == 69
