@@ -67,6 +67,7 @@ class Relation(msgspec.Struct, frozen=True, gc=False):
     rules: tuple[Rule, ...] = ()
     row_security: bool = False
     is_barrier: bool = False  # a view WITH (security_barrier)
+    toast: tuple[int, ...] = ()  # oids of its TOAST table and of that table's index
     belongs_to: int | None = None
     """Of an index its table, of a sequence the table whose column owns it, 0 where nobody; None: not told."""
     builtins: tuple[str, ...] = ()  # names of the built-in functions its query calls, but for the plainly allowed ones

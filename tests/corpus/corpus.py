@@ -51,6 +51,18 @@ class Allow(Row, frozen=True, forbid_unknown_fields=True, kw_only=True):
     server: Literal[0, 16, 18] = 0  # the one version that has what it names; 0: it runs on both
 
 
+class Part(Row, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    why: str  # what it would show
+    effect: str | dict[str, str] = ""
+
+
+class PartFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    family: str
+    policy: str = ""
+    effect: str | dict[str, str] = ""
+    rows: list[Part]
+
+
 class DenyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     family: str  # what these rows have in common, in a few words
     policy: str = ""
@@ -80,6 +92,18 @@ def policies() -> dict[str, Policy]:
 def deny_files() -> dict[Path, DenyFile]:
     """By path, the file's own values filled into its rows."""
     return {path: _deny(_read(path, DenyFile)) for path in sorted((HERE / "deny").glob("*.yaml"))}
+
+
+def part_files() -> dict[Path, PartFile]:
+    """What is answered in part: hidden things are left out of the answer."""
+    found = {}
+    for path in sorted((HERE / "in_part").glob("*.yaml")):
+        file = _read(path, PartFile)
+        rows = [
+            msgspec.structs.replace(row, policy=row.policy or file.policy, effect=row.effect or file.effect) for row in file.rows
+        ]
+        found[path] = msgspec.structs.replace(file, rows=rows)
+    return found
 
 
 def deny_file(path: Path) -> DenyFile:
@@ -112,7 +136,7 @@ def _said(decision: Decision) -> str:
     return f"{decision.policy_rule}: {decision.reason}" if isinstance(decision, Denied) else type(decision).__name__.lower()
 
 
-_File = TypeVar("_File", DenyFile, AllowFile)
+_File = TypeVar("_File", DenyFile, AllowFile, PartFile)
 
 
 def _read(path: Path, kind: type[_File]) -> _File:

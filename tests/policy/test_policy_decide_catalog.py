@@ -137,7 +137,7 @@ DENIED: Mapping[str, tuple[Policy, str, str]] = {
     "SELECT query_to_xml('SELECT 1', true, true, '')": (OPEN, "runs SQL it is given", "function query_to_xml"),
     "SELECT set_config('role', 'x', false)": (OPEN, "changes a setting", "function set_config"),
     "SELECT nextval('users_id_seq')": (policy("read_write"), "changes a sequence", "function nextval"),
-    "SELECT pg_get_viewdef('v_secrets'::regclass)": (HIDING, "shows a definition over secrets", "function pg_get_viewdef"),
+    "EXPLAIN SELECT pg_get_viewdef('v_secrets'::regclass)": (HIDING, "computes with a definition", "function pg_get_viewdef"),
     # attribute notation
     "SELECT u.leak FROM users u": (OPEN, "calls leak(users)", "function public.leak"),
     "SELECT (u).leak FROM users u": (OPEN, "calls leak(users)", "function public.leak"),

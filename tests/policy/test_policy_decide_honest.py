@@ -137,7 +137,6 @@ def test_the_list_of_reviewed_functions_is_folded_as_postgresql_folds_names() ->
     "sql",
     [
         "SELECT EXISTS (SELECT * FROM pg_proc WHERE proname = 'slug')",
-        "SELECT relname FROM pg_class AS c WHERE EXISTS (SELECT i.* FROM pg_index AS i WHERE i.indrelid = c.oid)",
         "SELECT NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'app')",
     ],
 )

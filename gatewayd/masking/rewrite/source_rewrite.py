@@ -20,6 +20,10 @@ from gatewayd.sql.text.tokens import Token, quoted, scan
 
 _OPEN: Final = "ASCII_40"
 _CLOSE: Final = "ASCII_41"
+_COMMA: Final = "ASCII_44"
+_OPENING: Final = (_OPEN, "ASCII_91")
+_CLOSING: Final = (_CLOSE, "ASCII_93")
+_HOLE: Final = "gatewayd_hole"
 _STAR: Final = "ASCII_42"
 _LOCATION: Final = re.compile(r',"location":-?\d+')  # most positions; it begins with plain text, and is searched for much faster
 _POSITION: Final = re.compile(r',?"(?:\w*location|stmt_len|\w*list_(?:start|end))":-?\d+')
@@ -61,6 +65,16 @@ class Source(msgspec.Struct, frozen=True):
     query: Callable[[bool, str], str]
 
 
+class Wrapped(msgspec.Struct, frozen=True):
+    """An argument of a call that becomes another expression: `before`, what the agent wrote, `after`. `call` is the body of the
+    call's node, `place` counts from 0."""
+
+    call: Node
+    place: int
+    before: str
+    after: str
+
+
 class Edit(msgspec.Struct, frozen=True):
     """Bytes `start` to `end` of the agent's text become `text`."""
 
@@ -70,13 +84,19 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 def rewrite(
-    statement: Statement, tree: Tree, found: Sequence[tuple[str, Node]], sources: Mapping[int, Source]
+    statement: Statement,
+    tree: Tree,
+    found: Sequence[tuple[str, Node]],
+    sources: Mapping[int, Source],
+    arguments: Sequence[Wrapped] = (),
 ) -> tuple[Statement, tuple[tuple[int, int, int], ...]]:
     """The statement with `sources` in place of the relations at those positions, and where it differs: start and end in the
     agent's text, length in the new one, in characters. `found` are the nodes of `tree`, which is taken to pieces. Raises
     NotRewritten."""
     cuts = _Cuts(tree, found, sources)
-    edits = sorted(cuts.edits, key=lambda edit: edit.start)
+    for argument in arguments:
+        cuts.wrap(argument)
+    edits = sorted(cuts.edits, key=lambda edit: (edit.start, edit.end))
     if any(before.end > after.start for before, after in pairwise(edits)):
         raise NotRewritten("two places to replace overlap", shape=True)
     if len(tree.data) + sum(len(edit.text) for edit in edits) > MAX_REWRITTEN_BYTES:
@@ -103,6 +123,7 @@ class _Cuts:
         self.replaced: list[tuple[str, Node, Node]] = []  # kind and body of what goes, and the relation in it
         self.shortened: dict[int, int] = {}  # by position of a column reference: how many of its parts go
         self.references: list[Node] = []  # bodies of these
+        self.wrapped: list[Wrapped] = []
         self._data = tree.data
         self._tokens = [Token(token.start + tree.start, token.end + tree.start, token.name) for token in _tokens(tree)]
         self._at = {token.start: index for index, token in enumerate(self._tokens)}
@@ -170,6 +191,28 @@ class _Cuts:
         self.queries[position] = query
         self.edits.append(Edit(tokens[first].start, tokens[last].end, f" {text} "))
 
+    def wrap(self, argument: Wrapped) -> None:
+        names = argument.call["funcname"]
+        opening = self._token(argument.call.get("location", 0)) + 2 * len(names) - 1
+        if opening >= len(self._tokens) or self._tokens[opening].name != _OPEN:
+            raise NotRewritten("a call is not written as a call", shape=True)
+        closing = self._closing(opening)
+        first, depth, place = opening + 1, 0, 0
+        for index in range(opening + 1, closing + 1):
+            name = self._tokens[index].name
+            ends = depth == 0 and (name == _COMMA or index == closing)
+            if ends and place == argument.place:
+                if index == first:
+                    break
+                start, end = self._tokens[first].start, self._tokens[index - 1].end
+                self.edits += (Edit(start, start, argument.before), Edit(end, end, argument.after))
+                self.wrapped.append(argument)
+                return
+            if ends:
+                first, place = index + 1, place + 1
+            depth += (name in _OPENING) - (name in _CLOSING)
+        raise NotRewritten("a call has too few arguments", shape=True)
+
     def _sample(self, last: int) -> tuple[int, int]:
         """The first and the last token of the TABLESAMPLE clause behind a relation."""
         tokens = self._tokens
@@ -226,9 +269,23 @@ def _verify(text: str, tree: Tree, cuts: _Cuts) -> None:
         subqueries.append(f'"RangeSubselect":{{"subquery":{query},"alias":{plain(alias)}}}')
     for body in cuts.references:
         body["fields"] = body["fields"][cuts.shortened[body["location"]] :]
+    for argument in cuts.wrapped:
+        arguments = argument.call["args"]
+        arguments[argument.place] = _filled(f"{argument.before}{_HOLE}{argument.after}", arguments[argument.place])
     expected = _MARKED.sub(lambda mark: subqueries[int(mark[1])], plain(tree.node))
     if expected != plain(parsed(text)):
         raise NotRewritten("the rewritten text does not say what it should")
+
+
+def _filled(template: str, argument: Node) -> Node:
+    """The tree of an expression, with `argument` in place of the name that stands for it."""
+    filled: Node = parsed(f"SELECT {template}")["SelectStmt"]["targetList"][0]["ResTarget"]["val"]
+    for _, body in nodes(filled):
+        for key, value in body.items():
+            if isinstance(value, dict) and words(value.get("ColumnRef", {"fields": ()})) == [_HOLE]:
+                body[key] = argument
+                return filled
+    raise NotRewritten("the place of the argument is not to be found")
 
 
 def parsed(sql: str) -> Node:

@@ -12,9 +12,10 @@ from gatewayd.policy.decide import guardrails
 from gatewayd.policy.decide.function_rules import SEARCH_PATH, SERIALS, FunctionRules, is_grammar
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held
 from gatewayd.policy.decide.reasons import Refusal, at, bounded, shown
-from gatewayd.policy.decide.relation_rules import RelationRules
+from gatewayd.policy.decide.relation_rules import RelationRules, can_be_shielded
 from gatewayd.policy.file.model import Policy
 from gatewayd.sql.bind.bound import Bound
+from gatewayd.sql.builtins import filtered_functions
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.facts.statement import FieldUse, RelationUse, Statement, Unparsed
 from gatewayd.sql.text.encodings import other_name
@@ -171,9 +172,10 @@ def _runs(statement: Statement, rules: Rules, catalog: Catalog) -> Refusal | Non
     sql = statement.sql
     functions = rules.functions
     bound = Bound(sql, catalog, lambda index: catalog.relation(*rules.relations.locate(statement.relations[index])))
+    shielded = can_be_shielded(statement)
     for use in statement.functions:
         is_column = use.column is not None and _is_column(use.column, statement, rules.relations, catalog)
-        if (refused := functions.refuse_call(use, sql, bound, is_column=is_column)) is not None:
+        if (refused := functions.refuse_call(use, sql, bound, is_column=is_column, shielded=shielded)) is not None:
             return refused
     for operator in statement.operators:
         if (refused := functions.refuse_operator(operator, sql, bound)) is not None:
@@ -215,7 +217,12 @@ def _is_column(field: FieldUse, statement: Statement, relations: RelationRules, 
 
 
 def _needs_shield(statement: Statement, rules: Rules, catalog: Catalog) -> bool:
-    """Whether hidden rows come near it: a view that only its own key opens, or a key between a table written and a hidden one."""
+    """Whether hidden things come near it: the catalog, which is shown in part, a view that only its own key opens, or a key
+    between a table written and a hidden one."""
+    if any(rules.relations.form(use, statement) is not None for use in statement.relations):
+        return True
+    if any(filtered_functions.applies(use.name, hides=rules.hides) for use in statement.functions) and can_be_shielded(statement):
+        return True
     if not rules.hides:
         return False
     for use in statement.relations:

@@ -16,6 +16,7 @@ from gatewayd.policy.decide.reasons import Refusal, allow, at, dotted, shown
 from gatewayd.policy.file.model import Policy
 from gatewayd.sql.bind.bound import Bound
 from gatewayd.sql.builtins import extensions as builtins_extensions
+from gatewayd.sql.builtins import filtered_functions
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins.lookup import Builtin, Verdict
 from gatewayd.sql.facts.statement import FieldUse, FunctionUse, OperatorUse, TypeUse
@@ -55,8 +56,11 @@ class FunctionRules:
 
     # --- calls
 
-    def refuse_call(self, use: FunctionUse, sql: str, bound: Bound, *, is_column: bool = False) -> Refusal | None:
-        """`is_column`: `f(x)` is `x.f` where no function is called so."""
+    def refuse_call(
+        self, use: FunctionUse, sql: str, bound: Bound, *, is_column: bool = False, shielded: bool = False
+    ) -> Refusal | None:
+        """`is_column`: `f(x)` is `x.f` where no function is called so. `shielded`: a call that could speak of hidden things is
+        given an argument which does not."""
         if use.name in (TRIGGERS if use.trigger else builtins.TABLESAMPLE_METHODS) and use.schema in (None, "pg_catalog"):
             return None
         if is_grammar(use, self._catalog):
@@ -64,7 +68,7 @@ class FunctionRules:
         if use.grammar_since and use.name == "system_user":
             why = 'to this server it is the name of a column, and to the parser it is not; write it quoted: "system_user"'
             return Blocked("system_user", why).refusal(sql, use.position)
-        found, blocked = self._named(use.schema, use.name, use.arguments, use.constant, bound)
+        found, blocked = self._named(use.schema, use.name, use.arguments, use.constant, bound, shielded=shielded)
         if blocked is not None:
             note = " (grammar for newer servers, a call for this one)" if use.grammar_since else ""
             return blocked.refusal(sql, use.position, note)
@@ -75,7 +79,14 @@ class FunctionRules:
         return Blocked(f"function {dotted(use.schema, use.name)}", why).refusal(sql, use.position)
 
     def _named(
-        self, schema: str | None, name: str, arguments: int, constant: str | None = None, bound: Bound | None = None
+        self,
+        schema: str | None,
+        name: str,
+        arguments: int,
+        constant: str | None = None,
+        bound: Bound | None = None,
+        *,
+        shielded: bool = False,
     ) -> tuple[bool, Blocked | None]:
         """Whether anything of that name can run here, and why it may not. `arguments` is how many are written, -1 when that is
         not known; `constant` as in FunctionUse."""
@@ -83,8 +94,10 @@ class FunctionRules:
         if schema in (None, "pg_catalog", "information_schema"):
             builtin = builtins.function(name, schema or "pg_catalog")
             found = builtin is not None
-            harmless = (name, arguments) in builtins.HARMLESS_WITH or (
-                constant is not None and name in builtins.RUNS_ANY_CONVERSION
+            harmless = (
+                (name, arguments) in builtins.HARMLESS_WITH
+                or (constant is not None and name in builtins.RUNS_ANY_CONVERSION)
+                or (shielded and filtered_functions.applies(name, hides=self._hides))
             )
             blocked = self._refuse_builtin(name, builtin) if builtin is not None and not harmless else None
             if blocked is not None and constant is not None:

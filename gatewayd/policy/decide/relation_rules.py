@@ -11,7 +11,9 @@ from gatewayd.policy.decide.function_rules import FunctionRules
 from gatewayd.policy.decide.reasons import Refusal, dotted, setting, written
 from gatewayd.policy.decide.relation_reach import SYSTEM_SCHEMAS, Reach, is_initial
 from gatewayd.policy.file.model import Level, Policy
+from gatewayd.sql.builtins import filtered_relations
 from gatewayd.sql.builtins import lookup as builtins
+from gatewayd.sql.builtins.filtered_relations import Form
 from gatewayd.sql.facts.statement import RelationUse, Statement
 
 VIEWS: Final = ("view", "materialized view")
@@ -83,6 +85,9 @@ class RelationRules:
         self, schema: str, name: str, relation: Relation | None, use: RelationUse, statement: Statement
     ) -> Refusal | None:
         if schema == "pg_catalog":
+            if self.form(use, statement) is not None and relation is not None:
+                whole = self._access.tables.get((schema, "*"), self._access.default)
+                return None if whole != "deny" else _level_refusal(schema, name, resolve(self._access, schema, name), "read")
             return self._refuse_system_read(name, use.columns)
         if relation is None:
             resolved = resolve(self._access, schema, name)
@@ -90,6 +95,8 @@ class RelationRules:
                 return _level_refusal(schema, name, resolved, "read")
             return _UNKNOWN if self._catalog.is_read and self._hides and schema not in SYSTEM_SCHEMAS else None
         # EXPLAIN prints the plan and the row estimates of the tables behind a view, so there its own key covers nothing else.
+        if self.form(use, statement) is not None:
+            return None
         shield = statement.explains == "no"
         key = (relation.oid, use.only, shield)
         if key not in self._reads:
@@ -109,8 +116,18 @@ class RelationRules:
         return known
 
     def hides(self, relation: Relation) -> bool:
-        """Whether the relation itself, with the children that are read with it, is hidden."""
+        """Whether the relation is hidden, or one of the children that are read with it. A view's own key shows it."""
+        if relation.kind in VIEWS and self._reach.level(relation).is_exact:
+            return self._refuse_one_read(relation) is not None
         return any(self._refuse_one_read(each) for each in self._reach.read(relation, only=False))
+
+    def form(self, use: RelationUse, statement: Statement) -> Form | None:
+        """How a relation of the system is shown in part, where it is, and where a query can stand for it."""
+        schema, name = self.locate(use)
+        form = filtered_relations.form(schema, name) if can_be_shielded(statement) and not use.writes else None
+        if form is None or not (self._hides or form.always) or resolve(self._access, schema, name).is_exact:
+            return None
+        return form
 
     def _work_out_read(self, relation: Relation, *, only: bool, shield: bool) -> Refusal | None:
         opens = relation.kind in VIEWS and shield
@@ -146,6 +163,8 @@ class RelationRules:
     def _refuse_one_read(self, relation: Relation) -> Refusal | None:
         if relation.schema == "pg_catalog":
             return self._refuse_system_read(relation.name)
+        if self._hides and filtered_relations.form(relation.schema, relation.name) is not None:  # behind a view
+            return Refusal("is shown in part, and only to a statement that reads it directly")
         resolved = self._reach.level(relation)
         if resolved.level == "deny":
             return _level_refusal(relation.schema, relation.name, resolved, "read")
@@ -233,6 +252,13 @@ class RelationRules:
         if access.RANK[resolved.level] >= access.RANK[want]:
             return None
         return _reaches(table, _level_refusal(table.schema, table.name, resolved, want))
+
+
+def can_be_shielded(statement: Statement) -> bool:
+    """Whether what it reads can be shown in part. EXPLAIN would show how that is done, and with it what is hidden; a definition
+    would keep it for ever."""
+    runs_once = statement.category in ("read", "row write") or statement.kind in ("CREATE TABLE AS", "SELECT INTO")
+    return runs_once and statement.explains == "no"
 
 
 _UNKNOWN: Final = Refusal(

@@ -29,6 +29,7 @@ SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::tex
        c.relrowsecurity AS row_security,
        EXISTS (SELECT FROM pg_options_to_table(c.reloptions) WHERE option_name = 'security_barrier' AND option_value::bool)
            AS is_barrier,
+       CASE WHEN t.indrelid IS NOT NULL THEN ARRAY[t.indrelid, t.indexrelid] END AS toast,
        coalesce(i.indrelid, s.refobjid, 0) AS belongs_to, a.names, a.types, a.required,
        a.numbers, i.indkey::int2[] AS index_numbers, i.indexprs IS NOT NULL AS index_computes,
        CASE WHEN c.relkind IN ('v', 'm') AND c.oid >= 16384 THEN pg_get_viewdef(c.oid) END AS definition,
@@ -37,6 +38,7 @@ SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::tex
 FROM pg_class AS c
 JOIN pg_namespace AS n ON n.oid = c.relnamespace
 LEFT JOIN pg_index AS i ON i.indexrelid = c.oid
+LEFT JOIN pg_index AS t ON c.reltoastrelid <> 0 AND t.indrelid = c.reltoastrelid
 LEFT JOIN (
     SELECT objid, min(refobjid::int8)::oid AS refobjid FROM pg_depend
     WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass AND refobjsubid > 0 AND deptype IN ('a', 'i')

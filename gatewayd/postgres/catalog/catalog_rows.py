@@ -132,6 +132,7 @@ class _Work:
                 rules=tuple(Rule(event, tuple(sorted(oids))) for event, oids in targets[oid].items()) if oid in targets else (),
                 row_security=row["row_security"],
                 is_barrier=row["is_barrier"],
+                toast=tuple(row["toast"] or ()),
                 belongs_to=row["belongs_to"] if kind in ("index", "sequence") else None,
                 builtins=tuple(sorted(reach.builtins)) if reach else (),
                 keys=_keys(row, numbered) if kind == "index" else (),

@@ -246,6 +246,14 @@ SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     (
         "open only",
+        "names parts of tables and shows comments on them, also of those that the policy hides",
+        """
+        col_description obj_description pg_describe_object pg_identify_object pg_identify_object_as_address
+        pg_index_column_has_property pg_index_has_property pg_sequence_parameters row_security_active
+        """,
+    ),
+    (
+        "open only",
         "shows sizes, also of what the policy hides",
         """
         pg_database_size pg_indexes_size pg_relation_size pg_table_size pg_tablespace_size pg_total_relation_size
@@ -453,11 +461,11 @@ SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
         "allowed",
         "stable, reviewed one by one: clocks, names, privileges, conversions, catalog look-ups, JSON, text search",
         """
-        aclexplode age anytextcat array_to_json array_to_string col_description concat concat_ws convert convert_from
-        convert_to current_database current_schema current_schemas current_user date date_add date_cmp_timestamptz
-        date_eq_timestamptz date_ge_timestamptz date_gt_timestamptz date_le_timestamptz date_lt_timestamptz
-        date_ne_timestamptz date_part date_subtract date_trunc enum_first enum_last enum_range extract format format_type
-        generate_series get_current_ts_config getdatabaseencoding getpgusername has_any_column_privilege has_column_privilege
+        aclexplode age anytextcat array_to_json array_to_string concat concat_ws convert convert_from convert_to
+        current_database current_schema current_schemas current_user date date_add date_cmp_timestamptz date_eq_timestamptz
+        date_ge_timestamptz date_gt_timestamptz date_le_timestamptz date_lt_timestamptz date_ne_timestamptz date_part
+        date_subtract date_trunc enum_first enum_last enum_range extract format format_type generate_series
+        get_current_ts_config getdatabaseencoding getpgusername has_any_column_privilege has_column_privilege
         has_database_privilege has_foreign_data_wrapper_privilege has_function_privilege has_language_privilege
         has_largeobject_privilege has_parameter_privilege has_schema_privilege has_sequence_privilege has_server_privilege
         has_table_privilege has_tablespace_privilege has_type_privilege in_range interval_pl_timestamptz json_agg
@@ -466,31 +474,29 @@ SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
         json_to_tsvector jsonb_agg jsonb_agg_strict jsonb_build_array jsonb_build_object jsonb_path_exists_tz
         jsonb_path_match_tz jsonb_path_query_array_tz jsonb_path_query_first_tz jsonb_path_query_tz jsonb_populate_record
         jsonb_populate_record_valid jsonb_populate_recordset jsonb_to_record jsonb_to_recordset jsonb_to_tsvector length
-        make_timestamptz money mxid_age now numeric obj_description oidvectortypes overlaps pg_available_extension_versions
+        make_timestamptz money mxid_age now numeric oidvectortypes overlaps pg_available_extension_versions
         pg_available_extensions pg_backend_pid pg_basetype pg_char_to_encoding pg_client_encoding pg_collation_for
         pg_collation_is_visible pg_column_compression pg_column_is_updatable pg_column_size pg_column_toast_chunk_id
-        pg_conf_load_time pg_conversion_is_visible pg_current_snapshot pg_current_xact_id_if_assigned pg_describe_object
-        pg_encoding_to_char pg_extension_update_paths pg_function_is_visible pg_get_acl pg_get_catalog_foreign_keys
-        pg_get_expr pg_get_function_arg_default pg_get_function_arguments pg_get_function_identity_arguments
-        pg_get_function_result pg_get_keywords pg_get_object_address pg_get_replica_identity_index pg_get_serial_sequence
-        pg_get_userbyid pg_has_role pg_identify_object pg_identify_object_as_address pg_index_column_has_property
-        pg_index_has_property pg_indexam_has_property pg_is_other_temp_schema pg_my_temp_schema pg_numa_available
-        pg_opclass_is_visible pg_operator_is_visible pg_opfamily_is_visible pg_options_to_table pg_postmaster_start_time
-        pg_relation_is_publishable pg_relation_is_updatable pg_sequence_parameters pg_settings_get_flags pg_split_walfile_name
-        pg_statistics_obj_is_visible pg_table_is_visible pg_timezone_abbrevs pg_timezone_abbrevs_abbrevs
-        pg_timezone_abbrevs_zone pg_timezone_names pg_trigger_depth pg_ts_config_is_visible pg_ts_dict_is_visible
-        pg_ts_parser_is_visible pg_ts_template_is_visible pg_type_is_visible pg_typeof phraseto_tsquery plainto_tsquery
-        quote_literal quote_nullable regclass row_security_active row_to_json session_user shobj_description
-        statement_timestamp system_user textanycat time timestamp timestamp_cmp_timestamptz timestamp_eq_timestamptz
-        timestamp_ge_timestamptz timestamp_gt_timestamptz timestamp_le_timestamptz timestamp_lt_timestamptz
-        timestamp_ne_timestamptz timestamptz timestamptz_cmp_date timestamptz_cmp_timestamp timestamptz_eq_date
-        timestamptz_eq_timestamp timestamptz_ge_date timestamptz_ge_timestamp timestamptz_gt_date timestamptz_gt_timestamp
-        timestamptz_le_date timestamptz_le_timestamp timestamptz_lt_date timestamptz_lt_timestamp timestamptz_mi_interval
-        timestamptz_ne_date timestamptz_ne_timestamp timestamptz_pl_interval timetz timezone to_char to_date to_json to_jsonb
-        to_number to_regclass to_regcollation to_regnamespace to_regoper to_regoperator to_regproc to_regprocedure to_regrole
-        to_regtype to_regtypemod to_timestamp to_tsquery to_tsvector transaction_timestamp ts_debug ts_headline ts_match_tq
-        ts_match_tt ts_parse ts_token_type txid_current_if_assigned txid_current_snapshot version websearch_to_tsquery xml
-        xml_is_well_formed
+        pg_conf_load_time pg_conversion_is_visible pg_current_snapshot pg_current_xact_id_if_assigned pg_encoding_to_char
+        pg_extension_update_paths pg_function_is_visible pg_get_acl pg_get_catalog_foreign_keys pg_get_expr
+        pg_get_function_arg_default pg_get_function_arguments pg_get_function_identity_arguments pg_get_function_result
+        pg_get_keywords pg_get_object_address pg_get_replica_identity_index pg_get_serial_sequence pg_get_userbyid pg_has_role
+        pg_indexam_has_property pg_is_other_temp_schema pg_my_temp_schema pg_numa_available pg_opclass_is_visible
+        pg_operator_is_visible pg_opfamily_is_visible pg_options_to_table pg_postmaster_start_time pg_relation_is_publishable
+        pg_relation_is_updatable pg_settings_get_flags pg_split_walfile_name pg_statistics_obj_is_visible pg_table_is_visible
+        pg_timezone_abbrevs pg_timezone_abbrevs_abbrevs pg_timezone_abbrevs_zone pg_timezone_names pg_trigger_depth
+        pg_ts_config_is_visible pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible pg_type_is_visible
+        pg_typeof phraseto_tsquery plainto_tsquery quote_literal quote_nullable regclass row_to_json session_user
+        shobj_description statement_timestamp system_user textanycat time timestamp timestamp_cmp_timestamptz
+        timestamp_eq_timestamptz timestamp_ge_timestamptz timestamp_gt_timestamptz timestamp_le_timestamptz
+        timestamp_lt_timestamptz timestamp_ne_timestamptz timestamptz timestamptz_cmp_date timestamptz_cmp_timestamp
+        timestamptz_eq_date timestamptz_eq_timestamp timestamptz_ge_date timestamptz_ge_timestamp timestamptz_gt_date
+        timestamptz_gt_timestamp timestamptz_le_date timestamptz_le_timestamp timestamptz_lt_date timestamptz_lt_timestamp
+        timestamptz_mi_interval timestamptz_ne_date timestamptz_ne_timestamp timestamptz_pl_interval timetz timezone to_char
+        to_date to_json to_jsonb to_number to_regclass to_regcollation to_regnamespace to_regoper to_regoperator to_regproc
+        to_regprocedure to_regrole to_regtype to_regtypemod to_timestamp to_tsquery to_tsvector transaction_timestamp ts_debug
+        ts_headline ts_match_tq ts_match_tt ts_parse ts_token_type txid_current_if_assigned txid_current_snapshot version
+        websearch_to_tsquery xml xml_is_well_formed
         """,
     ),
     (

@@ -11,11 +11,10 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
         "names, shapes and keys of objects: what information_schema tells as well",
         "",
         """
-        pg_aggregate pg_am pg_amop pg_amproc pg_attrdef pg_cast pg_collation pg_conversion pg_database
-        pg_depend pg_description pg_enum pg_event_trigger pg_extension pg_inherits pg_language pg_namespace pg_opclass
-        pg_operator pg_opfamily pg_publication pg_publication_namespace pg_range pg_seclabel pg_seclabels pg_sequence
-        pg_shdepend pg_shdescription pg_shseclabel pg_tables pg_tablespace pg_transform pg_ts_config pg_ts_config_map
-        pg_ts_dict pg_ts_parser pg_ts_template pg_type
+        pg_aggregate pg_am pg_amop pg_amproc pg_cast pg_collation pg_conversion pg_database pg_enum pg_event_trigger
+        pg_extension pg_inherits pg_language pg_namespace pg_opclass pg_operator pg_opfamily pg_publication
+        pg_publication_namespace pg_range pg_shdescription pg_shseclabel pg_tablespace pg_transform
+        pg_ts_config pg_ts_config_map pg_ts_dict pg_ts_parser pg_ts_template pg_type
         """,
     ),
     (
@@ -23,7 +22,7 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
         "roles and privileges, no passwords",
         "",
         """
-        pg_auth_members pg_default_acl pg_group pg_init_privs pg_parameter_acl
+        pg_auth_members pg_default_acl pg_group pg_parameter_acl
         """,
     ),
     (
@@ -36,8 +35,16 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
     ),
     (
         "open only",
-        "shows row counts and sizes, also of what the policy hides",
-        "reltuples relpages relallvisible relallfrozen relfrozenxid relminmxid relpartbound",
+        "shows comments, labels, defaults and parts of tables, also of those that the policy hides",
+        "",
+        """
+        pg_attrdef pg_depend pg_description pg_init_privs pg_seclabel pg_seclabels pg_sequence pg_shdepend pg_tables
+        """,
+    ),
+    (
+        "open only",
+        "shows row counts, sizes and names of indexes, also of what the policy hides",
+        "",
         """
         pg_class
         """,
@@ -53,7 +60,7 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
     (
         "open only",
         "shows definitions with constants, also of what the policy hides",
-        "conbin",
+        "",
         """
         pg_constraint
         """,
@@ -61,7 +68,7 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
     (
         "open only",
         "shows definitions with constants, also of what the policy hides",
-        "indexprs indpred",
+        "",
         """
         pg_index
         """,
@@ -77,7 +84,7 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
     (
         "open only",
         "shows definitions with constants, also of what the policy hides",
-        "indexdef",
+        "",
         """
         pg_indexes
         """,
@@ -101,7 +108,7 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
     (
         "open only",
         "shows definitions with constants, also of what the policy hides",
-        "stxexprs",
+        "",
         """
         pg_statistic_ext
         """,
@@ -117,7 +124,7 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
     (
         "open only",
         "shows definitions of rules, also on what the policy hides",
-        "definition",
+        "",
         """
         pg_rules
         """,
@@ -125,7 +132,7 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
     (
         "open only",
         "shows definitions of views and rules, also over what the policy hides",
-        "ev_qual ev_action",
+        "",
         """
         pg_rewrite
         """,
@@ -133,7 +140,7 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
     (
         "open only",
         "shows definitions of triggers, also on what the policy hides",
-        "tgqual tgargs",
+        "",
         """
         pg_trigger
         """,
@@ -141,7 +148,7 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
     (
         "open only",
         "shows who may see which rows, also of what the policy hides",
-        "polqual polwithcheck",
+        "",
         """
         pg_policy
         """,
@@ -149,7 +156,7 @@ RELATIONS: Final[tuple[tuple[str, str, str, str], ...]] = (
     (
         "open only",
         "shows who may see which rows, also of what the policy hides",
-        "qual with_check",
+        "",
         """
         pg_policies
         """,

@@ -1,0 +1,24 @@
+-- The same database with another `hidden`: other definitions, statistics and sizes, and the same names and columns.
+ALTER TABLE hidden DROP CONSTRAINT secret_check, DROP CONSTRAINT secret_unique, DROP CONSTRAINT secret_person;
+ALTER TABLE hidden ADD CONSTRAINT secret_other CHECK (amount > -4242421), ADD CONSTRAINT secret_one_more CHECK (id > 0);
+ALTER TABLE hidden ALTER code SET DEFAULT 'secret_other_default', ALTER code SET STATISTICS 17;
+ALTER INDEX secret_pkey RENAME TO secret_other_pkey;
+DROP INDEX secret_index;
+CREATE INDEX secret_first ON hidden (amount);
+CREATE INDEX secret_second ON hidden ((upper(code)));
+CREATE INDEX secret_third ON kept_hidden (id);
+COMMENT ON TABLE hidden IS NULL;
+COMMENT ON COLUMN hidden.amount IS 'secret_other_comment';
+DROP STATISTICS secret_statistics;
+DROP TRIGGER secret_trigger ON hidden;
+DROP POLICY secret_policy ON hidden;
+ALTER TABLE hidden DISABLE ROW LEVEL SECURITY;
+DROP RULE secret_rule ON hidden;
+ALTER TABLE hidden SET (fillfactor = 77);
+ALTER SEQUENCE hidden_amounts INCREMENT 3;
+CREATE OR REPLACE VIEW over_hidden AS SELECT id, code FROM hidden WHERE code <> 'secret_other_constant' AND id > 5;
+CREATE OR REPLACE VIEW vouched WITH (security_barrier) AS SELECT id FROM hidden WHERE code <> 'secret_other_vouched';
+CREATE OR REPLACE FUNCTION grabs() RETURNS text LANGUAGE sql STABLE AS 'SELECT ''secret_other_source''';
+INSERT INTO hidden (person_id, code) SELECT 1 + n % 50, 'secret_more_' || n FROM generate_series(1, 9000) AS n;
+ANALYZE hidden;
+SELECT nextval('hidden_amounts'), nextval('hidden_amounts');
