@@ -68,6 +68,7 @@ soak: $(VENV)/.dev  ## the long runs: faults, canaries, fresh examples, then gen
 	@$(BIN)/pytest -m soak --timeout 0 --hypothesis-profile soak tests
 	@$(BIN)/pytest --hypothesis-profile soak tests/sql tests/mcp tests/properties tests/masking
 	@$(BIN)/python -m tests.oracle.run
+	@$(BIN)/python -m tests.approvals.random_run --minutes $(MINUTES)
 	@$(BIN)/python -m tests.properties.run --minutes $(MINUTES)
 
 dist: $(VENV)/.dev  ## wheel, source archive and desktop bundle, in dist/
