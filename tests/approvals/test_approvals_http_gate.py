@@ -217,7 +217,8 @@ async def test_the_whole_protocol_against_the_gate_at_a_terminal(tmp_path: Path)
         pending = await client.ask(ASK, 10)
         assert isinstance(pending, Pending)
         assert (await client.status(StatusAsked(pending.approval_id), 10)).status == "pending"
-        assert await client.wait(Wait(pending.approval_id, "Q1", None, 0.05), 10) == pending
+        for wait_s in (0.05, 0, -1):
+            assert await client.wait(Wait(pending.approval_id, "Q1", None, wait_s), 10) == pending
         answers: list[object] = []
 
         async def wait() -> None:

@@ -100,19 +100,20 @@ class GateService:
     async def _wait(self, exchange: HttpExchange, body: bytes) -> tuple[int, object]:
         wait = _read(body, Wait)
         answer: Answer | None = None
-        scope = trio.CancelScope(deadline=trio.current_time() + min(max(wait.wait_s, 0), WAIT_MOST_S))
+        until = trio.current_time() + min(max(wait.wait_s, 0), WAIT_MOST_S)
         gone = trio.CancelScope()
         exchange.watch(gone)  # nothing is claimed for a gateway that has left
         try:
-            with gone, scope:
+            with gone:
                 while True:
                     exchange.look()
                     await trio.lowlevel.checkpoint()  # ends here when the gateway has left
                     changed = self._changed
                     answer = self._requests.wait(wait, self._clock_ms())
-                    if not isinstance(answer, Pending):
+                    left_s = until - trio.current_time()
+                    if not isinstance(answer, Pending) or left_s <= 0:
                         break
-                    with trio.move_on_after(_LOOK_S):
+                    with trio.move_on_after(min(_LOOK_S, left_s)):
                         await changed.wait()
         finally:
             exchange.watch(None)
