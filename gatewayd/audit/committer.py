@@ -52,6 +52,7 @@ class Committer:
         self._last_head = last_head
         self._syncs_each = file.synchronous == "full"
         self._head_at = monotonic()
+        self._unsigned_since: float | None = None
         self._ids = RisingIds(os.urandom)
         self._generation = 1
         self._inode: tuple[int, int] | None = file.inode
@@ -138,6 +139,12 @@ class Committer:
             except FILE_FAILURES:  # the next commit meets the same cause, and then there is somebody to tell
                 self._give_up_file()
 
+    @property
+    def unsigned_s(self) -> float:
+        """How long the oldest row without a signed head has waited for one, 0 when there is none. For any thread."""
+        since, file = self._unsigned_since, self._file
+        return 0.0 if since is None or file is None or file.size == file.head_size else monotonic() - since
+
     def head_due_s(self) -> float | None:
         """Seconds until a head is to be made, None while every row is under one."""
         if self._file is None or self._file.size == self._file.head_size:
@@ -164,6 +171,7 @@ class Committer:
             return None
         if note is not None:
             self._last_head.write(note)
+            self._unsigned_since = None if file.size == file.head_size else monotonic()
         return note
 
     def close(self) -> None:
@@ -216,6 +224,8 @@ class Committer:
         outcome.wal_bytes = file.wal_bytes()
         self.committed_at = monotonic()
         self.owes_checkpoint = True
+        if self._unsigned_since is None:
+            self._unsigned_since = self.committed_at
         self._log_pages += _PAGES_PER_COMMIT + characters // _PAGE_BYTES
         outcome.commit_s = perf_counter() - began
         return outcome

@@ -41,6 +41,7 @@ class AuditStatistics(msgspec.Struct, frozen=True):
     last_batch_rows: int
     last_commit_s: float
     wal_bytes: int  # after the last commit
+    unsigned_s: float  # how long the oldest row without a signed head has waited for one
 
 
 class CommitQueue:
@@ -122,6 +123,7 @@ class CommitQueue:
             last_batch_rows=self._last_batch_rows,
             last_commit_s=self._last_commit_s,
             wal_bytes=self._wal_bytes,
+            unsigned_s=self._committer.unsigned_s,
         )
 
     def close(self) -> None:

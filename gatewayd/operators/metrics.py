@@ -209,6 +209,7 @@ class State(Collector):
         yield _gauge("gatewayd_audit_available", "Whether the last audit commit succeeded", audit.available)
         yield _gauge("gatewayd_audit_queued_rows", "Audit rows handed over and not yet committed", audit.queued)
         yield _gauge("gatewayd_audit_wal_bytes", "Size of the audit file's write-ahead log", audit.wal_bytes)
+        yield _gauge("gatewayd_audit_unsigned_seconds", "Age of the oldest audit row under no signed head", audit.unsigned_s)
         yield _counter("gatewayd_audit_rows", "Audit rows committed since start", audit.rows)
         yield _counter("gatewayd_audit_write_failures", "Audit commits that failed since start", audit.failures)
 

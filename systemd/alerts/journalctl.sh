@@ -44,6 +44,7 @@ BEGIN {
     state["control plane does not take audit events yet"]
     state["audit pruning failed"]
     # what happened, and is not taken back
+    event["audit file does not continue what was signed"]
     event["audit write after execution failed"]; event["unexpected failure"]; event["deny webhook dropped"]
     event["decision failed; the statement was denied"]; event["connection failed"]; event["log lines dropped"]
     event["bundle rejected"]
