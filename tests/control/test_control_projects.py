@@ -33,7 +33,7 @@ from gatewayd.link.formats.agent_tokens import AgentTable
 from gatewayd.link.formats.bundle import Bundle, Seen
 from gatewayd.link.formats.documents import digest, read
 from gatewayd.link.formats.trust import Trust, fingerprint_of, first_trust, walked
-from tests.control.browser import Browser
+from tests.control.browser import TLS, Browser
 from tests.control.conftest import OWNER, Plane
 
 WHO = Statement("SELECT person_id FROM people WHERE email_key = $1")
@@ -48,7 +48,7 @@ class Api:
         self.url, self.key = plane.url, key
 
     async def __call__(self, method: str, path: str, body: object = None) -> httpx.Response:
-        async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=60, verify=TLS) as client:
             headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
             content = msgspec.json.encode(body) if body is not None else b""
             return await client.request(method, f"{self.url}/api/v1{path}", content=content, headers=headers)
