@@ -14,7 +14,7 @@ RelationKind = Literal[
     "table", "partitioned table", "view", "materialized view", "foreign table", "sequence", "index", "composite type"
 ]
 Volatility = Literal["immutable", "stable", "volatile"]
-Event = Literal["insert", "update", "delete"]
+WriteEvent = Literal["insert", "update", "delete"]
 P = TypeVar("P")
 M = TypeVar("M")
 
@@ -50,7 +50,7 @@ class Constraint(msgspec.Struct, frozen=True, gc=False):
 class Rule(msgspec.Struct, frozen=True, gc=False):
     """What the rules ON one event touch. A table written through a view sets off its own rules for that event."""
 
-    event: Event
+    event: WriteEvent
     targets: tuple[int, ...]  # oids
 
 
@@ -81,7 +81,7 @@ class Relation(msgspec.Struct, frozen=True, gc=False):
     keys_mark: int = 0
     """The same of its indexes, constraints and triggers."""
 
-    def rule_targets(self, events: Collection[Event] | None) -> tuple[int, ...]:
+    def rule_targets(self, events: Collection[WriteEvent] | None) -> tuple[int, ...]:
         """What the rules on these events touch; None: on any."""
         return tuple(oid for rule in self.rules if events is None or rule.event in events for oid in rule.targets)
 
@@ -210,7 +210,9 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
     def by_oid(self) -> Mapping[int, Relation]:
         return {relation.oid: relation for relation in self.relations.values()}
 
-    def written(self, relation: Relation, *, only: bool, events: Collection[Event] | None) -> Mapping[int, tuple[Relation, bool]]:
+    def written(
+        self, relation: Relation, *, only: bool, events: Collection[WriteEvent] | None
+    ) -> Mapping[int, tuple[Relation, bool]]:
         """What a write to the relation may write, by oid, itself first: base tables of views, children, targets of rules; of each
         again. With whether it is a rule that writes it: that may do anything there. None as `events`: any."""
         found: dict[int, tuple[Relation, bool]] = {}

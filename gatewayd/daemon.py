@@ -26,7 +26,7 @@ from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
 from gatewayd.config.settings import Settings
 from gatewayd.corridor.databases import Databases, check_masks
 from gatewayd.corridor.gateway import Database, Gateway, Masking
-from gatewayd.corridor.hold import Approvals
+from gatewayd.corridor.hold import HeldWrites
 from gatewayd.corridor.reload import Reloader
 from gatewayd.keys.identity import ensure_identity
 from gatewayd.link.local_mode import keep_what_the_link_owed
@@ -134,7 +134,7 @@ class _Daemon:
                 services.cancel_scope.cancel()
             watching.cancel_scope.cancel()
 
-    async def _approvals(self, *, task_status: trio.TaskStatus[Approvals]) -> None:
+    async def _approvals(self, *, task_status: trio.TaskStatus[HeldWrites]) -> None:
         """The approval gate and what tells it of outcomes. When cancelled that gets a last second."""
         from gatewayd.approvals.http_gate import HttpGate  # imports httpx, which is needed only where a gate is configured
 
@@ -142,7 +142,7 @@ class _Daemon:
         assert settings.approval_url is not None
         assert settings.approval_token is not None
         async with HttpGate(settings.approval_url, settings.approval_token, __version__) as gate, trio.open_nursery() as nursery:
-            approvals = Approvals(gate)
+            approvals = HeldWrites(gate)
             await nursery.start(approvals.reporter.run)
             task_status.started(approvals)
 
@@ -154,7 +154,7 @@ class _Daemon:
         settings = self._settings
         identity = ensure_identity(settings.state_dir, settings.credentials_dir)
         link = Link(settings, gateway, reloader, identity)
-        approvals = gateway.approvals = Approvals(link.gate)
+        approvals = gateway.approvals = HeldWrites(link.gate)
 
         def end_holds(state: LinkState) -> None:
             if not isinstance(state, Enforcing):
@@ -166,7 +166,7 @@ class _Daemon:
             await nursery.start(link.run)
             task_status.started(link)
 
-    async def _gateway(self, audit: Audit, databases: Databases, approvals: Approvals | None) -> Gateway:
+    async def _gateway(self, audit: Audit, databases: Databases, approvals: HeldWrites | None) -> Gateway:
         settings = self._settings
         policies = settings.policies
         served: dict[str, Database] = {}

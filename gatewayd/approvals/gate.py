@@ -5,7 +5,7 @@
 
 from typing import Protocol
 
-from gatewayd.approvals.messages import Answer, Ask, Outcome, Status, StatusAsked, Wait
+from gatewayd.approvals.messages import GateAnswer, GateAsk, Outcome, Status, StatusAsked, Wait
 
 
 class Unavailable(Exception):
@@ -25,10 +25,10 @@ class Unavailable(Exception):
 class Gate(Protocol):
     """Each call raises Unavailable at the latest after `within_s`. Cancelled, the question may have reached the gate."""
 
-    async def ask(self, ask: Ask, within_s: float) -> Answer:
+    async def ask(self, ask: GateAsk, within_s: float) -> GateAnswer:
         """Claims an approval that is there for this very write, else opens or joins a request for one."""
 
-    async def wait(self, wait: Wait, within_s: float) -> Answer | None:
+    async def wait(self, wait: Wait, within_s: float) -> GateAnswer | None:
         """As `ask`, once there is a decision, or Pending after `wait.wait_s`. None: this gate knows no such call."""
 
     async def status(self, asked: StatusAsked, within_s: float) -> Status:

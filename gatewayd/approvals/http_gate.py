@@ -16,9 +16,9 @@ import trio
 from gatewayd import log
 from gatewayd.approvals.gate import Unavailable
 from gatewayd.approvals.messages import (
-    Answer,
-    Ask,
     BadMessage,
+    GateAnswer,
+    GateAsk,
     Outcome,
     Status,
     StatusAsked,
@@ -63,11 +63,11 @@ class HttpGate:
         with trio.CancelScope(shield=True):
             await self._client.aclose()
 
-    async def ask(self, ask: Ask, within_s: float) -> Answer:
+    async def ask(self, ask: GateAsk, within_s: float) -> GateAnswer:
         status, body = await self._post("", ask, within_s)
         return self._answer(status, body, ask.query_id)
 
-    async def wait(self, wait: Wait, within_s: float) -> Answer | None:
+    async def wait(self, wait: Wait, within_s: float) -> GateAnswer | None:
         status, body = await self._post("/wait", wait, within_s)
         return None if status == 404 else self._answer(status, body, wait.query_id)
 
@@ -118,7 +118,7 @@ class HttpGate:
         parts = urlsplit(self._url.reveal())
         return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path or "/"))
 
-    def _answer(self, status: int, body: bytes, query_id: str) -> Answer:
+    def _answer(self, status: int, body: bytes, query_id: str) -> GateAnswer:
         self._check(status)
         try:
             answer = read_answer(body, query_id)

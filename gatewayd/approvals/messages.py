@@ -17,15 +17,15 @@ ROWS_COUNTED: Final = 10_001
 """A preview counts no further: so many rows mean "more than 10 000"."""
 
 ApprovalId = Annotated[str, Meta(pattern=r"\A[!-~]{1,64}\Z")]
-QueryId = Annotated[str, Meta(min_length=1, max_length=64)]
+GrantQueryId = Annotated[str, Meta(min_length=1, max_length=64)]
 TokenId = Annotated[str, Meta(min_length=1, max_length=64)]
-Text = Annotated[str, Meta(max_length=TEXT_BYTES)]
+ShortText = Annotated[str, Meta(max_length=TEXT_BYTES)]
 Milliseconds = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
 """Since the epoch, until the year 9999."""
-Rows = Annotated[int, Meta(ge=0, le=2**53)]
+RowCount = Annotated[int, Meta(ge=0, le=2**53)]
 ReviewUrl = Annotated[str, Meta(pattern=r"\Ahttps?://[!-~]{1,2040}\Z")]
 
-State = Literal["pending", "approved", "executed", "consumed", "denied", "expired", "not_found"]
+GrantState = Literal["pending", "approved", "executed", "consumed", "denied", "expired", "not_found"]
 RunOutcome = Literal["executed", "failed", "unknown"]
 
 
@@ -39,10 +39,10 @@ class Preview(msgspec.Struct, frozen=True, omit_defaults=True):
     why: str | None = None
 
 
-class Ask(msgspec.Struct, frozen=True):
+class GateAsk(msgspec.Struct, frozen=True):
     """One held write: what a person is asked to decide. The grant belongs to (database, sql, intent, mcp_token_id)."""
 
-    query_id: QueryId
+    query_id: GrantQueryId
     database: str
     sql: str
     intent: str | None
@@ -61,10 +61,10 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Wait for the decision on a request. The answer is as that to `Ask`, and claims like it."""
+    """Wait for the decision on a request. The answer is as that to `GateAsk`, and claims like it."""
 
     approval_id: ApprovalId
-    query_id: QueryId
+    query_id: GrantQueryId
     mcp_token_id: TokenId | None = None
     wait_s: float = 0.0
     """After so many seconds `pending` is the answer. One that comes later finds nobody."""
@@ -78,7 +78,7 @@ class StatusAsked(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """What became of a claimed approval: `failed` means that nothing was written."""
 
-    query_id: QueryId
+    query_id: GrantQueryId
     outcome: RunOutcome
     rows: int | None = None
 
@@ -86,19 +86,19 @@ class Outcome(msgspec.Struct, frozen=True):
 class _Answer(msgspec.Struct, frozen=True, tag_field="status", omit_defaults=True, kw_only=True):
     """`query_id` and `approval_id` may be said again; they must then be the ones that were meant."""
 
-    query_id: QueryId | None = None
+    query_id: GrantQueryId | None = None
 
 
 class Approved(_Answer, frozen=True, tag="approved"):
-    by: Text | None = None
-    note: Text | None = None
-    rows_at_most: Rows | None = None
+    by: ShortText | None = None
+    note: ShortText | None = None
+    rows_at_most: RowCount | None = None
     approval_id: ApprovalId | None = None
 
 
-class Denied(_Answer, frozen=True, tag="denied"):
-    by: Text | None = None
-    note: Text | None = None
+class GateDenied(_Answer, frozen=True, tag="denied"):
+    by: ShortText | None = None
+    note: ShortText | None = None
     approval_id: ApprovalId | None = None
 
 
@@ -112,15 +112,15 @@ class Pending(_Answer, frozen=True, tag="pending"):
     review_url: ReviewUrl | None = None
 
 
-Answer = Approved | Denied | Expired | Pending
+GateAnswer = Approved | GateDenied | Expired | Pending
 
 
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     """`expires_at` is there for `pending`, `by` and `note` may be for `approved` and `denied`."""
 
-    status: State
-    by: Text | None = None
-    note: Text | None = None
+    status: GrantState
+    by: ShortText | None = None
+    note: ShortText | None = None
     expires_at: Milliseconds | None = None
 
 
@@ -128,17 +128,17 @@ class BadMessage(Exception):
     """The text is none of these messages. `str()` says what is wrong with it, and quotes none of its values."""
 
 
-_answers = msgspec.json.Decoder(Answer)
+_answers = msgspec.json.Decoder(GateAnswer)
 _statuses = msgspec.json.Decoder(Status)
 
 
-def read_answer(body: bytes, query_id: str) -> Answer:
-    """The answer to the Ask or Wait of `query_id`. Raises BadMessage."""
+def read_answer(body: bytes, query_id: str) -> GateAnswer:
+    """The answer to the GateAsk or Wait of `query_id`. Raises BadMessage."""
     answer = _read(_answers, body)
-    assert isinstance(answer, Approved | Denied | Expired | Pending)
+    assert isinstance(answer, Approved | GateDenied | Expired | Pending)
     if answer.query_id not in (None, query_id):
         raise BadMessage("it speaks of another query")
-    if isinstance(answer, Approved | Denied):
+    if isinstance(answer, Approved | GateDenied):
         _check_texts(answer.by, answer.note)
     return answer
 

@@ -7,13 +7,13 @@ direction of text is written as an escape.
 from datetime import UTC, datetime
 from typing import Final
 
-from gatewayd.approvals.messages import State
+from gatewayd.approvals.messages import GrantState
 
 NOTE_CHARACTERS: Final = 500
 BY_CHARACTERS: Final = 100
 SOMEBODY: Final = "a reviewer"
 
-NEXT: Final[dict[State, str]] = {
+NEXT: Final[dict[GrantState, str]] = {
     "pending": "Nobody has decided yet. Wait, then call check_approval again; do not run the statement again meanwhile.",
     "approved": "Approved and not run yet. Call query once, with exactly the same sql and intent.",
     "executed": "It was approved and has run. Do not run it again: that would do it twice.",

@@ -21,7 +21,7 @@ _SELECT: Final = f"SELECT {', '.join(COLUMNS)}, seq, salt FROM audit_events"
 _ERASABLE: Final = "seq > ? AND salt IS NOT NULL AND event_type NOT IN ('ERASED', 'POLICY_RELOADED')"
 
 
-class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ErasureChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which rows to erase: those that all given conditions hold for. `before` is an id: rows with smaller ones."""
 
     query_ids: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     before: str | None = None
 
 
-def choice_of(query_ids: Sequence[str], agent: str | None, before: str | None) -> Choice:
+def choice_of(query_ids: Sequence[str], agent: str | None, before: str | None) -> ErasureChoice:
     """The choice in these words. Raises ValueError, which names the field, for one that chooses everything or nothing."""
     for each in query_ids:
         if not is_ulid(each):
@@ -40,7 +40,7 @@ def choice_of(query_ids: Sequence[str], agent: str | None, before: str | None) -
         raise ValueError(f"before: found {before[:40]!r}, expected an id of 26 characters")
     if not query_ids and agent is None and before is None:
         raise ValueError("query_ids, agent, before: found none of them, expected at least one")
-    return Choice(tuple(each.upper() for each in query_ids), agent, before and before.upper())
+    return ErasureChoice(tuple(each.upper() for each in query_ids), agent, before and before.upper())
 
 
 def reason_of_erasure(text: str) -> str:
@@ -61,7 +61,7 @@ class Erasable(msgspec.Struct, frozen=True):
         return int(self.rows[-1][len(COLUMNS)]) if self.rows else 0
 
 
-def find(connection: sqlite3.Connection, choice: Choice, after_seq: int, at_most: int) -> Erasable:
+def find(connection: sqlite3.Connection, choice: ErasureChoice, after_seq: int, at_most: int) -> Erasable:
     """The next rows of the choice that still have details. Rows that never had any are passed over."""
     conditions, parameters = [_ERASABLE], [after_seq]
     values: list[str | int] = [*parameters]

@@ -25,7 +25,7 @@ from gatewayd.audit.leaf import SALT_BYTES, commitment_of, leaf_of
 from gatewayd.audit.meta import Acked, Instance, Linked, Meta, MetaDamaged, Reason, read_meta
 from gatewayd.audit.pruning import PruningPlan, pruned_meta
 from gatewayd.audit.reader import connect_for_reading
-from gatewayd.audit.resume import State, begin_instance, resume
+from gatewayd.audit.resume import ResumeState, begin_instance, resume
 from gatewayd.audit.rows import COLUMNS, Row, row_of
 from gatewayd.audit.schema import APPLICATION_ID, FORMAT, convert, create
 from gatewayd.audit.stored_tree import LeafMissing, StoredTree
@@ -237,7 +237,7 @@ class AuditFile:
         if not max(meta.first_seq, meta.pruned_to + 1) <= first <= self._next_seq:
             raise LeafMissing(f"seq {first} is not one of the present instance")
         before, after = self._split(first)
-        state = State(meta, before, first)
+        state = ResumeState(meta, before, first)
         instance = Instance(new_ulid(_now_ms(), os.urandom))
         begun = begin_instance(state, verifier_of(self._identity), reason, _now_ms(), instance)
         with self._transaction():

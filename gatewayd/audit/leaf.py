@@ -19,7 +19,7 @@ ERASED_KEY: Final = "erased"
 _PAD_BYTES: Final = 256
 _PREFIX: Final = b"\x00gatewayd audit 2\n"
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+LeafJson = None | bool | int | float | str | list["LeafJson"] | dict[str, "LeafJson"]
 
 
 class PayloadRefused(ValueError):

@@ -22,7 +22,7 @@ _LEAVES: Final = "SELECT seq, leaf FROM audit_events WHERE seq >= ? ORDER BY seq
 _NO_HEADS: Final = Heads(0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 
 
-class State(msgspec.Struct, frozen=True):
+class ResumeState(msgspec.Struct, frozen=True):
     """`meta` as it is to be from now on, the present instance's tree, and the seq of the next row.
 
     `broken`: why the instance before could not go on, None when nothing is wrong.
@@ -41,7 +41,7 @@ def resume(
     now_ms: int,
     entropy: bytes,
     signed_last: Head | None = None,
-) -> State:
+) -> ResumeState:
     """The state of the file with these meta rows. `signed_last` is the last head that this identity signed, as kept outside of
     the file. `entropy`: 10 bytes for the id of an instance that begins. Raises MetaDamaged."""
     instance = Instance(new_ulid(now_ms, lambda _: entropy))
@@ -52,24 +52,24 @@ def resume(
         meta = Meta(
             instance, first, verifier.key.key_id, str(verifier), _NO_HEADS, rows.get("last_id", ""), format_1_to=largest or ""
         )
-        return State(meta, CompactRange(), first)
+        return ResumeState(meta, CompactRange(), first)
     meta = read_meta(rows)
     last_seq = max(last or 0, meta.pruned_to, meta.first_seq - 1)
     tree, broken = _tree(connection, meta, last_seq)
     if broken is None and signed_last is not None and signed_last.instance == meta.instance and signed_last.size > tree.size:
         broken = "rows missing"
     if broken is None and meta.identity != verifier.key.key_id:
-        return begin_instance(State(meta, tree, last_seq + 1), verifier, "identity", now_ms, instance)
+        return begin_instance(ResumeState(meta, tree, last_seq + 1), verifier, "identity", now_ms, instance)
     if broken is None:
         try:
             check_signature(rows, verifier)
         except (NoteRefused, MetaDamaged):
             broken = "damaged"
-    state = State(meta, tree, last_seq + 1, broken)
+    state = ResumeState(meta, tree, last_seq + 1, broken)
     return state if broken is None else begin_instance(state, verifier, broken, now_ms, instance)
 
 
-def begin_instance(state: State, verifier: VerifierKey, reason: Reason, now_ms: int, instance: Instance) -> State:
+def begin_instance(state: ResumeState, verifier: VerifierKey, reason: Reason, now_ms: int, instance: Instance) -> ResumeState:
     """The state in which a new instance begins at the next seq; the one before is noted among the previous ones."""
     meta = state.meta
     ended = Previous(
@@ -90,7 +90,7 @@ def begin_instance(state: State, verifier: VerifierKey, reason: Reason, now_ms: 
         previous_instances=(*meta.previous_instances, ended),
         acked=None,
     )
-    return State(changed, CompactRange(), state.next_seq, state.broken)
+    return ResumeState(changed, CompactRange(), state.next_seq, state.broken)
 
 
 def _tree(connection: sqlite3.Connection, meta: Meta, last_seq: int) -> tuple[CompactRange, Reason | None]:

@@ -26,14 +26,14 @@ COLUMNS: Final = (
     "schema_version",
 )
 
-Columns = tuple[str, str, str, str | None, str | None, str | None, str | None, int, str, str, int]
+RowColumns = tuple[str, str, str, str | None, str | None, str | None, str | None, int, str, str, int]
 """The columns after `id`, in the specification's order; the payload is JSON text."""
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
     """A row before it has an id. `head + id + tail` is its envelope, `details` what may be erased of it (see leaf.py)."""
 
-    columns: Columns
+    columns: RowColumns
     head: bytes
     tail: bytes
     details: bytes
@@ -87,7 +87,7 @@ def row_of(event: Event) -> Row:
     except UnicodeEncodeError:
         text = _encode_sorted(_without_surrogates(msgspec.to_builtins(payload)))
         blanked, details = None, b""
-    columns: Columns = (
+    columns: RowColumns = (
         query.query_id,
         query.tenant_id,
         query.database,
@@ -107,7 +107,7 @@ def row_of(event: Event) -> Row:
     return Row(columns, head[:-1] + b',"id":"', b'",' + tail[1:], details)
 
 
-def row_from(columns: Columns) -> Row:
+def row_from(columns: RowColumns) -> Row:
     """The row of columns as they are to be stored: what `row_of` makes faster."""
     facts = facts_of(("", *columns))
     head, id_, tail = facts.envelope.partition(b',"id":""')

@@ -27,7 +27,7 @@ import trio
 from gatewayd import log
 from gatewayd.audit.batch import Ticket
 from gatewayd.audit.committer import FILE_FAILURES, Committer
-from gatewayd.audit.erasing import Choice, find
+from gatewayd.audit.erasing import ErasureChoice, find
 from gatewayd.audit.events import (
     APPROVED_BY_CHARACTERS,
     Attempted,
@@ -204,7 +204,7 @@ class Audit:
                 is_quick = time.perf_counter() - began < _DELETE_S
                 at_most = min(at_most * 2, _DELETE_ROWS) if is_quick else max(at_most // 4, 1)
 
-    async def erase(self, choice: Choice, reason: str) -> int:
+    async def erase(self, choice: ErasureChoice, reason: str) -> int:
         """Takes the details out of the rows of the choice, and records that; returns how many rows.
 
         In chunks between batches, each with its ERASED row in one transaction. When it returns neither the file nor its log

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 
-class Finding(msgspec.Struct, frozen=True):
+class AuditFinding(msgspec.Struct, frozen=True):
     """`seq` and `ts` (milliseconds) name the row it is about, where there is one; `meaning` is what it could come from."""
 
     kind: Literal["fault", "note"]
@@ -15,10 +15,10 @@ class Finding(msgspec.Struct, frozen=True):
     ts: int | None = None
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class FileVerdict(msgspec.Struct, frozen=True):
     """The findings in the order they were met, and how much was looked at. `signed` rows are under a head that verifies."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     rows: int
     first_seq: int
     last_seq: int

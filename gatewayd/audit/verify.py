@@ -15,7 +15,7 @@ from gatewayd.audit.meta import Meta, MetaDamaged, check_signature, read_meta
 from gatewayd.audit.open_chains import OpenChains
 from gatewayd.audit.rows import COLUMNS
 from gatewayd.audit.tree import HASH_BYTES, CompactRange, is_consistent
-from gatewayd.audit.verdict import Finding, Verdict
+from gatewayd.audit.verdict import AuditFinding, FileVerdict
 from gatewayd.keys.ed25519 import KeyRefused
 from gatewayd.keys.note import NoteRefused, VerifierKey, open_note, verifier_key
 
@@ -67,7 +67,7 @@ class Verifier:
         self._connection = connection
         self._keys = list(keys)
         self._notes = notes  # (note, where it is from)
-        self._findings: list[Finding] = []
+        self._findings: list[AuditFinding] = []
         self._more = 0
         self._instances: list[_Instance] = []
         self._erased: dict[int, bytes] = {}
@@ -76,7 +76,7 @@ class Verifier:
         self._chains = OpenChains()
         self._rows = self._first_seq = self._last_seq = self._before_format_2 = self._heads = 0
 
-    def run(self, advance: Callable[[int], None] = lambda _rows: None) -> Verdict:
+    def run(self, advance: Callable[[int], None] = lambda _rows: None) -> FileVerdict:
         """`advance` is called with the number of rows done since it was called last."""
         connection = self._connection
         connection.execute("BEGIN")
@@ -89,7 +89,7 @@ class Verifier:
                 connection.execute("ROLLBACK")
         signed = sum(each.matched for each in self._instances)
         findings = tuple(self._findings)
-        return Verdict(
+        return FileVerdict(
             findings, self._rows, self._first_seq, self._last_seq, signed, self._heads, len(self._instances), self._more
         )
 
@@ -364,11 +364,11 @@ class Verifier:
         if sum(finding.kind == "fault" for finding in self._findings) >= _FAULTS_LISTED:
             self._more += 1
             return
-        self._findings.append(Finding("fault", what, meaning, seq, ts))
+        self._findings.append(AuditFinding("fault", what, meaning, seq, ts))
 
     def _note(self, what: str, meaning: str = "", seq: int | None = None, ts: int | None = None) -> None:
         if len(self._findings) < 4 * _FAULTS_LISTED:
-            self._findings.append(Finding("note", what, meaning, seq, ts))
+            self._findings.append(AuditFinding("note", what, meaning, seq, ts))
 
 
 def _wrong_type(row: tuple[object, ...]) -> str:

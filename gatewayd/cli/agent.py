@@ -1,6 +1,6 @@
 """One tool call to a running gatewayd over HTTP, as an agent makes it (MCP, stateless era; docs/mcp.md).
 
-One request and no session. Answers are what the tool said; what kept it from answering is Unanswered.
+One request and no session. Answers are what the tool said; what kept it from answering is NoToolAnswer.
 """
 
 from typing import Any, Final
@@ -15,7 +15,7 @@ CALL_S: Final = 3600.0
 """The policy bounds the statement itself; this only ends a wait for a server that has stopped answering."""
 
 
-class Unanswered(Exception):
+class NoToolAnswer(Exception):
     """No answer of the tool came; the text says why and what to look at."""
 
 
@@ -27,7 +27,7 @@ class ToolAnswer(msgspec.Struct, frozen=True):
 
 
 async def call_tool(url: str, agent: str, tool: str, arguments: dict[str, str]) -> ToolAnswer:
-    """Call the tool as the agent called `agent`. Raises Unanswered."""
+    """Call the tool as the agent called `agent`. Raises NoToolAnswer."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": PROTOCOL,
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -44,11 +44,13 @@ async def call_tool(url: str, agent: str, tool: str, arguments: dict[str, str]) 
         async with httpx.AsyncClient(timeout=httpx.Timeout(CALL_S, connect=10), trust_env=False) as client:
             response = await client.post(url, json=message, headers=headers)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-        raise Unanswered(f"`{url}` is no http:// or https:// address ({error})") from None
+        raise NoToolAnswer(f"`{url}` is no http:// or https:// address ({error})") from None
     except httpx.ConnectError:
-        raise Unanswered(f"nothing answers at {url}; start it with `gatewayd serve`, or name another place with --url") from None
+        raise NoToolAnswer(
+            f"nothing answers at {url}; start it with `gatewayd serve`, or name another place with --url"
+        ) from None
     except httpx.HTTPError as error:
-        raise Unanswered(f"the connection to {url} broke ({type(error).__name__})") from None
+        raise NoToolAnswer(f"the connection to {url} broke ({type(error).__name__})") from None
     return _answer(url, response)
 
 
@@ -58,8 +60,8 @@ def _answer(url: str, response: httpx.Response) -> ToolAnswer:
         error = body.get("error")
         if error is not None:
             said = error["message"] if isinstance(error, dict) else error
-            raise Unanswered(f"gatewayd at {url} refused the call: {said} (HTTP {response.status_code})")
+            raise NoToolAnswer(f"gatewayd at {url} refused the call: {said} (HTTP {response.status_code})")
         (block,) = body["result"]["content"]
         return ToolAnswer(bool(body["result"].get("isError", False)), str(block["text"]))
     except (msgspec.DecodeError, KeyError, TypeError, ValueError):
-        raise Unanswered(f"what answers at {url} is no gatewayd (HTTP {response.status_code})") from None
+        raise NoToolAnswer(f"what answers at {url} is no gatewayd (HTTP {response.status_code})") from None

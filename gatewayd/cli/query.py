@@ -55,7 +55,7 @@ def command(sql: str, database: str | None, intent: str, url: str | None, as_jso
     """
     import trio
 
-    from gatewayd.cli.agent import Unanswered, call_tool
+    from gatewayd.cli.agent import NoToolAnswer, call_tool
     from gatewayd.cli.progress import waiting
 
     arguments = {"sql": sys.stdin.read() if sql == "-" else sql, "intent": intent}
@@ -69,7 +69,7 @@ def command(sql: str, database: str | None, intent: str, url: str | None, as_jso
 
     try:
         answer = trio.run(ask)
-    except Unanswered as unanswered:
+    except NoToolAnswer as unanswered:
         remark(str(unanswered))
         sys.exit(FAILURE)
     except KeyboardInterrupt:

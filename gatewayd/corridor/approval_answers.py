@@ -3,10 +3,10 @@
 from typing import Final, Literal
 
 from gatewayd.approvals import words
-from gatewayd.approvals.messages import Ask
+from gatewayd.approvals.messages import GateAsk
 from gatewayd.audit.events import Query
 from gatewayd.corridor.answer import OnHold
-from gatewayd.corridor.hold import Ended, Unanswered, Undecided
+from gatewayd.corridor.hold import Ended, GateSilent, Undecided
 from gatewayd.policy.decide.outcomes import Denied, Held
 from gatewayd.policy.file.model import Policy
 from gatewayd.policy.replacement import policy_hash
@@ -21,10 +21,10 @@ WHY_UNDECIDED: Final[dict[Ended, str]] = {
 }
 
 
-def asked(query: Query, held: Held, policy: Policy) -> Ask:
+def asked(query: Query, held: Held, policy: Policy) -> GateAsk:
     """The request, without its preview."""
     statement = held.allowed.statement
-    return Ask(
+    return GateAsk(
         query_id=query.query_id,
         database=query.database,
         sql=statement.sql,
@@ -46,9 +46,9 @@ def refused(held: Held, rule: Literal["approval_denied", "approval_expired"], re
     return Denied(rule, reason, allowed.statement.kind, allowed.tables, f"approvals.{held.write_class}")
 
 
-def undecided(found: Undecided | Unanswered, query: Query, sql: str, hold_s: int, *, is_multi: bool) -> OnHold:
+def undecided(found: Undecided | GateSilent, query: Query, sql: str, hold_s: int, *, is_multi: bool) -> OnHold:
     """Neither an approval nor a refusal: how to wait for one. `sql` and the intent are what the grant will belong to."""
-    if isinstance(found, Unanswered):
+    if isinstance(found, GateSilent):
         why = words.legible(found.reason, 300)
         reason = f"this write needs a person's approval, and the approval service is unavailable ({why}); nothing ran"
         return OnHold(reason, retry_after_s=found.retry_after_s)

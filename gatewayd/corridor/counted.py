@@ -5,7 +5,7 @@ from collections import OrderedDict
 from hashlib import sha256
 from typing import Final
 
-from gatewayd.approvals.messages import Ask, Preview
+from gatewayd.approvals.messages import GateAsk, Preview
 
 _KEPT: Final = 256
 _KEPT_S: Final = 60.0  # where the gate gave no deadline: a denial that repeats, a gate that is away
@@ -17,7 +17,7 @@ class CountedWrites:
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, tuple[Preview, float]] = OrderedDict()
 
-    def get(self, ask: Ask) -> Preview | None:
+    def get(self, ask: GateAsk) -> Preview | None:
         key = _key(ask)
         preview, until_s = self._kept.get(key, (None, 0.0))
         if preview is not None and until_s <= time.time():
@@ -25,19 +25,19 @@ class CountedWrites:
             return None
         return preview
 
-    def keep(self, ask: Ask, preview: Preview) -> None:
+    def keep(self, ask: GateAsk, preview: Preview) -> None:
         self._kept[_key(ask)] = preview, time.time() + _KEPT_S
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
 
-    def pending(self, ask: Ask, expires_at_ms: int) -> None:
+    def pending(self, ask: GateAsk, expires_at_ms: int) -> None:
         key = _key(ask)
         if key in self._kept:
             self._kept[key] = self._kept[key][0], expires_at_ms / 1000
 
-    def forget(self, ask: Ask) -> None:
+    def forget(self, ask: GateAsk) -> None:
         self._kept.pop(_key(ask), None)
 
 
-def _key(ask: Ask) -> bytes:
+def _key(ask: GateAsk) -> bytes:
     return sha256(repr((ask.database, ask.sql, ask.intent, ask.mcp_token_id)).encode()).digest()

@@ -15,7 +15,7 @@ from gatewayd.audit.events import SELF_HOST_TENANT, Query
 from gatewayd.audit.service import Audit, Under
 from gatewayd.catalog import Catalog
 from gatewayd.config.credentials import Secret
-from gatewayd.corridor.hold import Approvals
+from gatewayd.corridor.hold import HeldWrites
 from gatewayd.corridor.known_statements import KnownStatements
 from gatewayd.policy.decide.outcomes import Denied
 from gatewayd.policy.file.model import Policy
@@ -130,7 +130,7 @@ class Gateway:
         databases: Mapping[str, Database],
         *,
         masking: Masking = NO_MASKING,
-        approvals: Approvals | None = None,
+        approvals: HeldWrites | None = None,
     ) -> None:
         self.audit = audit
         self.databases = databases

@@ -11,7 +11,7 @@ import msgspec
 import trio
 
 from gatewayd.approvals.gate import Gate, Unavailable
-from gatewayd.approvals.messages import Answer, Approved, Ask, Denied, Expired, Outcome, Pending, Preview, Wait
+from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, GateDenied, Outcome, Pending, Preview, Wait
 from gatewayd.approvals.outcomes import OutcomeReporter
 from gatewayd.corridor.counted import CountedWrites
 
@@ -32,7 +32,7 @@ Ended = Literal["undecided", "stopping", "crowded", "silent"]
 had taken the request, gives no answer any more."""
 
 
-class Place(Protocol):
+class PlaceOfCall(Protocol):
     """A call's place among the running ones."""
 
     def give_up(self) -> None: ...
@@ -46,7 +46,7 @@ class Client(msgspec.Struct, frozen=True):
 
     address: str = ""
     progress: Progress | None = None
-    place: Place | None = None
+    place: PlaceOfCall | None = None
 
 
 NOBODY: Final = Client()
@@ -57,21 +57,21 @@ class Undecided(msgspec.Struct, frozen=True):
     why: Ended
 
 
-class Unanswered(msgspec.Struct, frozen=True):
+class GateSilent(msgspec.Struct, frozen=True):
     """The gate is not there, or what it said does not count."""
 
     reason: str
     retry_after_s: int | None = None
 
 
-Held = Approved | Denied | Expired | Undecided | Unanswered
+HoldOutcome = Approved | GateDenied | Expired | Undecided | GateSilent
 HeldOutcome = Literal["approved", "denied", "expired", "pending", "unavailable", "cancelled"]
 HELD_OUTCOMES: Final[dict[type, HeldOutcome]] = {
     Approved: "approved",
-    Denied: "denied",
+    GateDenied: "denied",
     Expired: "expired",
     Undecided: "pending",
-    Unanswered: "unavailable",
+    GateSilent: "unavailable",
 }
 
 
@@ -103,7 +103,7 @@ class _Hold:
         return self._scope
 
 
-class Approvals:
+class HeldWrites:
     """The gate with all that waits for it; made once by the daemon. Run `reporter.run` beside it."""
 
     def __init__(self, gate: Gate, *, held: int = HELD, held_of_one: int = HELD_OF_ONE) -> None:
@@ -134,7 +134,9 @@ class Approvals:
     def statistics(self) -> HoldStatistics:
         return HoldStatistics(self._count)
 
-    async def decided(self, ask: Ask, hold_s: float, client: Client, count: Callable[[], Awaitable[Preview]] | None) -> Held:
+    async def decided(
+        self, ask: GateAsk, hold_s: float, client: Client, count: Callable[[], Awaitable[Preview]] | None
+    ) -> HoldOutcome:
         """What a person decides about `ask`, as far as it is known within `hold_s`. Raises nothing but Cancelled.
 
         `count` makes the preview where one is wanted; it is called once for each new request. After Approved the client's place
@@ -142,7 +144,7 @@ class Approvals:
         """
         began = trio.current_time()
         outcome: HeldOutcome = "cancelled"
-        found: Held | None = None
+        found: HoldOutcome | None = None
         hold = self._enter(ask.mcp_token_id or client.address)
         is_waiting = hold is not None and hold_s > 0
         if hold is not None and client.place is not None:
@@ -170,7 +172,9 @@ class Approvals:
 
     # -- one hold
 
-    async def _decided(self, ask: Ask, until: float, hold: _Hold | None, count: Callable[[], Awaitable[Preview]] | None) -> Held:
+    async def _decided(
+        self, ask: GateAsk, until: float, hold: _Hold | None, count: Callable[[], Awaitable[Preview]] | None
+    ) -> HoldOutcome:
         hold, is_crowded = hold or _Hold(None), hold is None
         if is_crowded:
             hold.why = "crowded"
@@ -191,14 +195,14 @@ class Approvals:
             if isinstance(answer, Pending) and trio.current_time() - asked_at < _PAUSE_S:
                 with hold.step(within_s=_PAUSE_S, last_s=0):
                     await trio.sleep_forever()
-        if isinstance(answer, Unanswered):
+        if isinstance(answer, GateSilent):
             return answer
         if isinstance(answer, Approved):
             self._counted.forget(ask)
             return self._spend(answer, ask.query_id)
         return answer
 
-    async def _preview(self, ask: Ask, hold: _Hold, count: Callable[[], Awaitable[Preview]] | None) -> Preview | None:
+    async def _preview(self, ask: GateAsk, hold: _Hold, count: Callable[[], Awaitable[Preview]] | None) -> Preview | None:
         if count is None:
             return None
         known = self._counted.get(ask)
@@ -212,7 +216,7 @@ class Approvals:
             return found
         return Preview(None, why="the database was too busy to count")
 
-    async def _asked(self, ask: Ask, until: float, hold: _Hold) -> Answer | Unanswered:
+    async def _asked(self, ask: GateAsk, until: float, hold: _Hold) -> GateAnswer | GateSilent:
         """The first question. An answer that was lost is asked for once more: a claim is kept by query_id."""
         ask = msgspec.structs.replace(ask, hold_s=max(0.0, round(until - trio.current_time(), 3)))
         ends = max(until, trio.current_time()) + ASK_BEYOND_HOLD_S
@@ -222,12 +226,12 @@ class Approvals:
                     return await self.gate.ask(ask, max(ends - trio.current_time(), 0))
                 except Unavailable as failure:
                     if is_last or not failure.is_lost or ends - trio.current_time() <= 0:
-                        return Unanswered(failure.reason, failure.retry_after_s)
+                        return GateSilent(failure.reason, failure.retry_after_s)
             if scope.cancelled_caught:
                 break
-        return Unanswered("it did not answer in time")
+        return GateSilent("it did not answer in time")
 
-    async def _waited(self, wait: Wait, left_s: float, hold: _Hold) -> Answer | Undecided | None:
+    async def _waited(self, wait: Wait, left_s: float, hold: _Hold) -> GateAnswer | Undecided | None:
         """The answer of one wait; None when there is none, and nothing is left to wait for."""
         for is_last in (False, True):
             with hold.step(within_s=left_s + WAIT_BEYOND_HOLD_S, last_s=0) as scope:
@@ -241,11 +245,11 @@ class Approvals:
                 return None
         return None
 
-    def _spend(self, approved: Approved, query_id: str) -> Held:
+    def _spend(self, approved: Approved, query_id: str) -> HoldOutcome:
         """An approval that names itself is taken once, whatever the gate says."""
         if approved.approval_id is not None:
             if self._spent.setdefault(approved.approval_id, query_id) != query_id:
-                return Unanswered("its answer does not count: this approval was used before")
+                return GateSilent("its answer does not count: this approval was used before")
             if len(self._spent) > 4096:
                 del self._spent[next(iter(self._spent))]
         return approved

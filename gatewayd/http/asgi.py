@@ -12,7 +12,7 @@ from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
-from gatewayd.http.connection import Handler
+from gatewayd.http.connection import HttpHandler
 from gatewayd.http.open_exchange import HttpExchange
 from gatewayd.http.wire import ClientGone
 
@@ -20,7 +20,7 @@ Message = dict[str, Any]
 App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
 
 
-def asgi(app: App) -> Handler:
+def asgi(app: App) -> HttpHandler:
     """The application runs in the connection's own task; the body is pulled by its `receive`."""
     config = Config()
     config.accesslog = None

@@ -22,7 +22,7 @@ from gatewayd.http.http1 import HEAD_BYTES, Http1, turned_away
 from gatewayd.http.open_exchange import BODY_READ_BYTES, HttpExchange, SocketAddress, Watching
 from gatewayd.http.wire import ClientGone, Wire
 
-Handler = Callable[[HttpExchange], Awaitable[None]]
+HttpHandler = Callable[[HttpExchange], Awaitable[None]]
 
 
 @final
@@ -32,7 +32,7 @@ class HttpConnection:
 
     def __init__(
         self,
-        handler: Handler,
+        handler: HttpHandler,
         stream: trio.SocketStream,
         intake: LoopShare,
         watching: Watching,

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 import h11
 
-State = Literal[
+ConnectionState = Literal[
     "idle",  # between two requests; nothing of the next one is here
     "head",  # some bytes of the next request are here
     "read",  # a request is in progress, whose head h11 has read
@@ -37,7 +37,7 @@ Step = Literal[
     "ended",  # the answer said so, or one side has closed
 ]
 
-TABLE: Final[Mapping[State, Mapping[Step, State]]] = {
+TABLE: Final[Mapping[ConnectionState, Mapping[Step, ConnectionState]]] = {
     "idle": {"fed": "head", "recognised": "known"},
     "head": {"fed": "head", "begun": "read", "refused": "closing"},
     "known": {"answered_plainly": "idle", "handed_to_h11": "read"},
@@ -48,7 +48,7 @@ TABLE: Final[Mapping[State, Mapping[Step, State]]] = {
 }
 
 
-def after(state: State, step: Step) -> State:
+def after(state: ConnectionState, step: Step) -> ConnectionState:
     """The state that follows. Raises h11.LocalProtocolError for a step that the state does not know."""
     follows = TABLE[state].get(step)
     if follows is None:

@@ -27,7 +27,7 @@ class BodyTooSlow(Exception):
 
 
 @final
-class Head:
+class HttpHead:
     """A request's line and headers, names in lower case and in their order. Content-Length is left out: it frames the body, which
     is the connection's matter, and is all that differs between most requests of a connection."""
 
@@ -48,7 +48,7 @@ class Exchange(Protocol):
     when the client has disconnected, and waits only while the client reads too slowly."""
 
     @property
-    def head(self) -> Head: ...
+    def head(self) -> HttpHead: ...
 
     @property
     def client(self) -> str:

@@ -11,9 +11,9 @@ from typing import Final, final
 
 import h11
 
-from gatewayd.http.connection_state import State, Step, after
+from gatewayd.http.connection_state import ConnectionState, Step, after
 from gatewayd.http.date import DateHeader
-from gatewayd.http.exchange import Head, Header
+from gatewayd.http.exchange import Header, HttpHead
 from gatewayd.http.repeated_heads import RepeatedHead, repeated_head
 
 HEAD_BYTES: Final = 16 * 1024  # h11 checks between reads, so reads of this size make the true bound twice it
@@ -31,8 +31,8 @@ class Http1:
     request's. Methods that read raise h11.RemoteProtocolError, with the status to answer."""
 
     def __init__(self, date: DateHeader) -> None:
-        self.state: State = "idle"
-        self.head: Head
+        self.state: ConnectionState = "idle"
+        self.head: HttpHead
         self.body_bytes: int | None = None
         """What the request's Content-Length says, if it has one."""
         self.is_last = False
@@ -80,7 +80,7 @@ class Http1:
                 self.body_bytes = int(value)
             else:
                 headers.append((name, value))
-        self.head = Head(event.method.decode("ascii"), event.target, event.http_version.decode("ascii"), headers)
+        self.head = HttpHead(event.method.decode("ascii"), event.target, event.http_version.decode("ascii"), headers)
         self._take("begun")
         return True
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol, final
 import h11
 import trio
 
-from gatewayd.http.exchange import BodyTooLarge, BodyTooSlow, BodyUnwelcome, Head, Header
+from gatewayd.http.exchange import BodyTooLarge, BodyTooSlow, BodyUnwelcome, Header, HttpHead
 from gatewayd.http.http1 import HEAD_BYTES, Http1
 from gatewayd.http.wire import ClientGone, Wire
 
@@ -43,7 +43,7 @@ class HttpExchange:
         self._watched: trio.CancelScope | None = None
 
     @property
-    def head(self) -> Head:
+    def head(self) -> HttpHead:
         return self._http.head
 
     @property

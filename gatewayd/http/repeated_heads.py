@@ -8,7 +8,7 @@ alone. Whatever differs anywhere else, and whatever is not exactly one whole req
 import re
 from typing import Final, final
 
-from gatewayd.http.exchange import Head
+from gatewayd.http.exchange import HttpHead
 
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: ?([0-9]{1,7})\r\n", re.IGNORECASE)
 _MOST_DIGITS: Final = 7
@@ -21,7 +21,7 @@ class RepeatedHead:
 
     __slots__ = ("_after", "_before", "head")
 
-    def __init__(self, before: bytes, after: bytes, head: Head) -> None:
+    def __init__(self, before: bytes, after: bytes, head: HttpHead) -> None:
         self._before: Final = before
         self._after: Final = after
         self.head: Final = head
@@ -39,7 +39,7 @@ class RepeatedHead:
         return data[body:] if len(data) - body == int(digits) else None
 
 
-def repeated_head(data: bytes, head: Head, body_bytes: int | None) -> RepeatedHead | None:
+def repeated_head(data: bytes, head: HttpHead, body_bytes: int | None) -> RepeatedHead | None:
     """The head of `data`, to be recognised when it comes again. h11 has read all of `data` as one request that keeps its
     connection, with a body of `body_bytes`. None where the head is large, waits for 100 Continue, or has its Content-Length in
     another form than most."""

@@ -18,7 +18,7 @@ from gatewayd import process_memory as memory
 from gatewayd.config.bounds import HTTP_BOUNDS, HttpBounds
 from gatewayd.fairness.loop_share import LoopShare, LoopShareStatistics
 from gatewayd.fairness.unsent_budget import UnsentBudget, UnsentStatistics
-from gatewayd.http.connection import Handler, HttpConnection
+from gatewayd.http.connection import HttpConnection, HttpHandler
 from gatewayd.http.connection_sweep import ConnectionSweep
 from gatewayd.http.date import DateHeader
 from gatewayd.http.http1 import turned_away
@@ -50,7 +50,7 @@ class HttpServer:
     (`POST /path`; none by default) are expected in floods, and so many of them begin in a pass of the loop."""
 
     def __init__(
-        self, handler: Handler, *, grace_s: float, in_turns: bytes | None = None, bounds: HttpBounds = HTTP_BOUNDS
+        self, handler: HttpHandler, *, grace_s: float, in_turns: bytes | None = None, bounds: HttpBounds = HTTP_BOUNDS
     ) -> None:
         self._handler: Final = handler
         self._grace_s: Final = grace_s

@@ -15,7 +15,7 @@ import trio
 
 from gatewayd.config.settings import LinkSettings
 from gatewayd.keys.ed25519 import SigningKey
-from gatewayd.link.formats.answers import Refusal, read_answer
+from gatewayd.link.formats.answers import RefusalAnswer, read_answer
 from gatewayd.link.formats.documents import DocumentRefused
 from gatewayd.link.formats.requests import PATHS, LinkRequest, RequestKind, SentRequest, sign_request
 from gatewayd.link.formats.trust import Trust
@@ -38,7 +38,7 @@ class Unreachable(Exception):
 class RequestRefused(Exception):
     """The control plane refuses this very request, and has signed that."""
 
-    def __init__(self, refusal: Refusal) -> None:
+    def __init__(self, refusal: RefusalAnswer) -> None:
         super().__init__(refusal.reason)
         self.refusal = refusal
 
@@ -104,7 +104,7 @@ class ControlPlane:
         status, data, retry_after_s = await self._post(PATHS[sent.request.kind], sent.data, within_s)
         if status != 200 and trust is not None:
             try:
-                refusal = read_answer(data, Refusal, trust, self.clock.now_ms(), gateway=self.gateway, request=sent.digest)
+                refusal = read_answer(data, RefusalAnswer, trust, self.clock.now_ms(), gateway=self.gateway, request=sent.digest)
             except DocumentRefused:
                 pass
             else:

@@ -13,7 +13,18 @@ import msgspec
 
 from gatewayd import log
 from gatewayd.approvals.gate import Unavailable
-from gatewayd.approvals.messages import Answer, Approved, Ask, Denied, Expired, Outcome, Pending, Status, StatusAsked, Wait
+from gatewayd.approvals.messages import (
+    Approved,
+    Expired,
+    GateAnswer,
+    GateAsk,
+    GateDenied,
+    Outcome,
+    Pending,
+    Status,
+    StatusAsked,
+    Wait,
+)
 from gatewayd.link.client import ControlPlane, RequestRefused, Unreachable
 from gatewayd.link.formats.documents import DocumentRefused
 from gatewayd.link.formats.requests import RequestKind
@@ -32,14 +43,14 @@ class LinkGate:
         self._grants: OrderedDict[str, str] = OrderedDict()  # query_id -> grant, for those who wait
         self._is_reachable = True
 
-    async def ask(self, ask: Ask, within_s: float) -> Answer:
+    async def ask(self, ask: GateAsk, within_s: float) -> GateAnswer:
         grant = grant_sha256(sql=ask.sql, intent=ask.intent or "", database=ask.database, token_id=ask.mcp_token_id)
         self._grants[ask.query_id] = grant
         while len(self._grants) > GRANTS_REMEMBERED:
             self._grants.popitem(last=False)
         return _answer(await self._verdict("approval", ask, within_s, query_id=ask.query_id, grant=grant))
 
-    async def wait(self, wait: Wait, within_s: float) -> Answer | None:
+    async def wait(self, wait: Wait, within_s: float) -> GateAnswer | None:
         grant = self._grants.get(wait.query_id)
         if grant is None:
             return None
@@ -103,13 +114,13 @@ class LinkGate:
         return Unavailable(reason, is_lost=is_lost, retry_after_s=retry_after_s)
 
 
-def _answer(verdict: ApprovalVerdict) -> Answer:
+def _answer(verdict: ApprovalVerdict) -> GateAnswer:
     """Raises Unavailable where the verdict is not the answer to a question for approval."""
     match verdict.status:
         case "approved":
             return Approved(by=verdict.by, note=verdict.note, rows_at_most=verdict.rows_at_most, approval_id=verdict.approval_id)
         case "denied":
-            return Denied(by=verdict.by, note=verdict.note, approval_id=verdict.approval_id)
+            return GateDenied(by=verdict.by, note=verdict.note, approval_id=verdict.approval_id)
         case "expired":
             return Expired(approval_id=verdict.approval_id)
         case "pending":

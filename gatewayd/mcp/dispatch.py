@@ -35,11 +35,11 @@ class ToolCall(msgspec.Struct, frozen=True):
     progress: SendProgress | None = None
     caller: Hashable = None
     address: str = ""
-    place: "Place | None" = None
+    place: "RunningPlace | None" = None
 
 
 @final
-class Place:
+class RunningPlace:
     """A call's place among the running ones, which it may give up while it waits for a person."""
 
     __slots__ = ("_admission", "_caller", "_is_taken")
@@ -155,7 +155,7 @@ class Dispatch:
             if refusal is not None:
                 outcome = "refused"
                 return _refused(refusal)
-            place = Place(self._admission, caller)
+            place = RunningPlace(self._admission, caller)
             try:
                 result = await tool.call(ToolCall(params.arguments, agent, progress, caller, address, place))
             except Exception as bug:  # the one place that catches bugs of tools: they must not end other callers' connections

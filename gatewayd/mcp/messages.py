@@ -69,7 +69,7 @@ class ClientInfo(Struct, frozen=True):
     version: str = ""
 
 
-class Meta(Struct, frozen=True):
+class RequestMeta(Struct, frozen=True):
     """What is read of a request's `_meta`; the stateless era keeps there what the handshake settles once."""
 
     progress_token: Id | UnsetType = field(default=UNSET, name="progressToken")
@@ -81,7 +81,7 @@ class Meta(Struct, frozen=True):
 class AnyParams(Struct, frozen=True):
     """Params of a method of which only `_meta` is read."""
 
-    meta: Meta | UnsetType = field(default=UNSET, name="_meta")
+    meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
 
 
 class CallParams(Struct, frozen=True):
@@ -89,7 +89,7 @@ class CallParams(Struct, frozen=True):
 
     name: str
     arguments: Raw = Raw(b"{}")
-    meta: Meta | UnsetType = field(default=UNSET, name="_meta")
+    meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
 
 
 class InitializeParams(Struct, frozen=True):

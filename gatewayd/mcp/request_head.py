@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.http.exchange import Head
+from gatewayd.http.exchange import HttpHead
 from gatewayd.mcp import header_rules as headers
 from gatewayd.mcp.http_reply import HttpReply
 from gatewayd.mcp.messages import HANDSHAKE_VERSIONS, INVALID_REQUEST, NOT_ACCEPTABLE, ProtocolError
@@ -31,7 +31,7 @@ class RequestHead(msgspec.Struct, frozen=True, gc=False):
     refuse: Refuse | None
 
 
-def asked_by(head: Head, callers: headers.Callers) -> RequestHead:
+def asked_by(head: HttpHead, callers: headers.Callers) -> RequestHead:
     """What the head says, once for all requests that repeat it."""
     found, repeated = headers.read(head.headers)
     return RequestHead(

@@ -12,7 +12,7 @@ from werkzeug.exceptions import MethodNotAllowed
 
 from gatewayd import log
 from gatewayd.http.asgi import asgi
-from gatewayd.http.connection import Handler
+from gatewayd.http.connection import HttpHandler
 from gatewayd.http.exchange import Exchange
 from gatewayd.http.open_exchange import HttpExchange
 from gatewayd.operators.health import health
@@ -22,7 +22,7 @@ AGENTS_REQUESTS: Final = b"POST /mcp"
 """How the requests begin that come in floods. The operators' routes and /health are not held up by them."""
 
 
-def create_app(mcp: Callable[[Exchange], Awaitable[None]], blueprints: Sequence[Blueprint] = ()) -> Handler:
+def create_app(mcp: Callable[[Exchange], Awaitable[None]], blueprints: Sequence[Blueprint] = ()) -> HttpHandler:
     """`blueprints` are the operators' routes; /health is always there. Every unknown path has one and the same 404."""
     operators = asgi(create_quart([health, *blueprints]))  # type: ignore[arg-type]  # TypedDicts for what ASGI calls a dict
 

@@ -68,7 +68,7 @@ class HttpService:
         self._mcp.drain()
 
     def _operators(self, reloader: Reloader, guard: Guard) -> list[Blueprint]:
-        from gatewayd.operators.metrics import Metrics, State, metrics_route  # 20 ms of imports that only operators need
+        from gatewayd.operators.metrics import GatewayState, Metrics, metrics_route  # 20 ms of imports that only operators need
 
         metrics = Metrics()
         webhook = self._webhook.statistics if self._webhook is not None else None
@@ -76,7 +76,7 @@ class HttpService:
             from gatewayd.operators.link_metrics import LinkState
 
             metrics.registry.register(LinkState(self._link.statistics))
-        metrics.registry.register(State(self._gateway, self._mcp.statistics, lambda: self._server.statistics(), webhook))
+        metrics.registry.register(GatewayState(self._gateway, self._mcp.statistics, lambda: self._server.statistics(), webhook))
         self._gateway.observers += (metrics.observe,)
         self._gateway.audit.on_commit(metrics.committed)
         if self._gateway.approvals is not None:

@@ -148,7 +148,7 @@ def _outcome(completed: Completed) -> str:
             return "unaudited"
 
 
-class State(Collector):
+class GatewayState(Collector):
     """The states of the moment: pools, catalogs, policies, audit queue, sessions, connections, webhook."""
 
     def __init__(

@@ -8,10 +8,10 @@ from typing import Final
 
 import trio
 
-from gatewayd.approvals.desk.requests import Request, Requests
+from gatewayd.approvals.desk.requests import DeskRequest, Requests
 from gatewayd.approvals.desk.service import PATH, GateService, now_ms
 from gatewayd.approvals.http_gate import HttpGate
-from gatewayd.approvals.messages import Ask
+from gatewayd.approvals.messages import GateAsk
 from gatewayd.config.credentials import Secret
 from gatewayd.http.server import HttpServer
 
@@ -19,8 +19,8 @@ TOKEN: Final = "gate-token-canary"
 _IDS = (f"A{number:025}" for number in itertools.count(1))
 
 
-def an_ask(query_id: str = "Q1", sql: str = "DELETE FROM t", intent: str = "because", token_id: str | None = None) -> Ask:
-    return Ask(
+def an_ask(query_id: str = "Q1", sql: str = "DELETE FROM t", intent: str = "because", token_id: str | None = None) -> GateAsk:
+    return GateAsk(
         query_id=query_id, database="d", sql=sql, intent=intent, statement_type="DELETE", tables_touched=("public.t",),
         tenant_id="__self_host__", agent_name="a", agent_version="1", mcp_token_id=token_id, fingerprint="0" * 16,
         write_class="row_changes", policy_hash="0" * 16,
@@ -37,7 +37,7 @@ class OpenDesk:
         self.service = service
         self.url = url
 
-    async def open_request(self) -> Request:
+    async def open_request(self) -> DeskRequest:
         """The oldest request that waits; waited for."""
         with trio.fail_after(60):
             while not self.requests.open_requests(now_ms()):

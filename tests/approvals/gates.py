@@ -7,14 +7,14 @@ from pathlib import Path
 import trio
 
 from gatewayd.approvals.gate import Gate
-from gatewayd.approvals.messages import Answer, Approved, Ask, Outcome, Pending, Status, StatusAsked, Wait
+from gatewayd.approvals.messages import Approved, GateAnswer, GateAsk, Outcome, Pending, Status, StatusAsked, Wait
 from gatewayd.audit.events import DEFAULT_DATABASE, Agent
 from gatewayd.audit.service import open_audit
 from gatewayd.config.credentials import Secret
 from gatewayd.corridor.answer import Answer as CallAnswer
 from gatewayd.corridor.databases import Databases
 from gatewayd.corridor.gateway import Completed, Database, Gateway, Masking
-from gatewayd.corridor.hold import NOBODY, Approvals, Client
+from gatewayd.corridor.hold import NOBODY, Client, HeldWrites
 from gatewayd.corridor.pipeline import run
 from gatewayd.policy.file.load import load_policies
 from gatewayd.policy.file.model import Policy
@@ -47,22 +47,22 @@ def policy_text(hold_s: int = 20, preview: str = "false", more: str = "") -> str
 
 
 class ToldGate:
-    """Answers an Ask with what `on_ask` gives, and a Wait with what `on_wait` does. Pending where it is told nothing."""
+    """Answers an GateAsk with what `on_ask` gives, and a Wait with what `on_wait` does. Pending where it is told nothing."""
 
     def __init__(self) -> None:
-        self.asked: list[Ask] = []
+        self.asked: list[GateAsk] = []
         self.waits: list[Wait] = []
         self.outcomes: list[Outcome] = []
-        self.on_ask: Callable[[Ask], Awaitable[Answer]] = self._pending
-        self.on_wait: Callable[[Wait], Awaitable[Answer | None]] = self._undecided
+        self.on_ask: Callable[[GateAsk], Awaitable[GateAnswer]] = self._pending
+        self.on_wait: Callable[[Wait], Awaitable[GateAnswer | None]] = self._undecided
         self.waiting = trio.Event()
         self.told = trio.Event()
 
-    async def ask(self, ask: Ask, within_s: float) -> Answer:
+    async def ask(self, ask: GateAsk, within_s: float) -> GateAnswer:
         self.asked.append(ask)
         return await self.on_ask(ask)
 
-    async def wait(self, wait: Wait, within_s: float) -> Answer | None:
+    async def wait(self, wait: Wait, within_s: float) -> GateAnswer | None:
         self.waits.append(wait)
         self.waiting.set()
         return await self.on_wait(wait)
@@ -74,16 +74,16 @@ class ToldGate:
         self.outcomes.append(outcome)
         self.told.set()
 
-    async def _pending(self, ask: Ask) -> Answer:
+    async def _pending(self, ask: GateAsk) -> GateAnswer:
         await trio.lowlevel.checkpoint()
         return Pending(approval_id=f"request-{len(self.asked)}", expires_at=FAR)
 
-    async def _undecided(self, wait: Wait) -> Answer | None:
+    async def _undecided(self, wait: Wait) -> GateAnswer | None:
         await trio.sleep_forever()
         raise AssertionError
 
 
-async def approve(_: object) -> Answer:
+async def approve(_: object) -> GateAnswer:
     await trio.lowlevel.checkpoint()
     return Approved(by="ann", note="fine")
 
@@ -91,7 +91,7 @@ async def approve(_: object) -> Answer:
 class Held:
     """The corridor in this process, with the gate before its writes."""
 
-    def __init__(self, gateway: Gateway, approvals: Approvals, folder: Path) -> None:
+    def __init__(self, gateway: Gateway, approvals: HeldWrites, folder: Path) -> None:
         self.gateway = gateway
         self.approvals = approvals
         self.folder = folder
@@ -112,7 +112,7 @@ async def held(gate: Gate, dsn: str, folder: Path, text: str, **bounds: int) -> 
     async with open_audit(str(folder / "audit.db")) as audit, trio.open_nursery() as nursery:
         databases = Databases()
         await nursery.start(databases.run)
-        approvals = Approvals(gate, **bounds)
+        approvals = HeldWrites(gate, **bounds)
         await nursery.start(approvals.reporter.run)
         database = await databases.open(DEFAULT_DATABASE, dsn, policy(text))
         while not database.catalog.is_read:

@@ -1,6 +1,6 @@
 """Generated lives of held writes against a model of the rules: policy changes, decisions, expiries, retries, lost answers, kills.
 
-The engine's `Approvals` and the gate's `Requests` are the real ones; between them answers get lost. The model below is written
+The engine's `HeldWrites` and the gate's `Requests` are the real ones; between them answers get lost. The model below is written
 from docs/approvals.md alone, without a look at theirs. What is held: every answer and every status are the model's; no write runs
 without an approval of exactly it, no approval is spent twice.
 """
@@ -14,8 +14,19 @@ import trio
 
 from gatewayd.approvals.desk.requests import OPEN_OF_ONE, NotAsked, Requests, TooManyOpen
 from gatewayd.approvals.gate import Unavailable
-from gatewayd.approvals.messages import Answer, Approved, Ask, Denied, Expired, Outcome, Pending, Status, StatusAsked, Wait
-from gatewayd.corridor.hold import NOBODY, Approvals, Held, Unanswered, Undecided
+from gatewayd.approvals.messages import (
+    Approved,
+    Expired,
+    GateAnswer,
+    GateAsk,
+    GateDenied,
+    Outcome,
+    Pending,
+    Status,
+    StatusAsked,
+    Wait,
+)
+from gatewayd.corridor.hold import NOBODY, GateSilent, HeldWrites, HoldOutcome, Undecided
 from tests.approvals.desks import an_ask, opened
 
 EXPIRES_MS = 1000
@@ -82,7 +93,7 @@ class World:
 
     # -- a Gate, without the network: an answer may be lost after it was given
 
-    async def ask(self, ask: Ask, within_s: float) -> Answer:
+    async def ask(self, ask: GateAsk, within_s: float) -> GateAnswer:
         await trio.lowlevel.checkpoint()
         try:
             answer = self.requests.answer(ask, self.now)
@@ -95,7 +106,7 @@ class World:
             raise Unavailable("ReadError", is_lost=True)
         return answer
 
-    async def wait(self, wait: Wait, within_s: float) -> Answer | None:
+    async def wait(self, wait: Wait, within_s: float) -> GateAnswer | None:
         raise AssertionError("no call here waits")
 
     async def status(self, asked: StatusAsked, within_s: float) -> Status:
@@ -114,7 +125,7 @@ async def sequence(world: World, number: int) -> None:
     tokens = [f"{number}-a", f"{number}-b"]
     texts = ["DELETE FROM t", "DELETE FROM  t"]
     crowded = random.random() < 0.02
-    approvals = Approvals(world)
+    approvals = HeldWrites(world)
     approved_by_a_person: set[str] = set()
     ran: Counter[str] = Counter()
     policy = "hold"
@@ -139,7 +150,7 @@ async def sequence(world: World, number: int) -> None:
             rules.opened(made.approval_id, key, world.now)
             expected = f"pending {made.approval_id}"
         if lost == 2 and expected not in ("too many", "refused"):
-            assert isinstance(found, Unanswered), (expected, found)
+            assert isinstance(found, GateSilent), (expected, found)
             world.counts["lost twice"] += 1
             return
         assert said(found) == expected, (said(found), expected)
@@ -204,24 +215,24 @@ async def sequence(world: World, number: int) -> None:
             case _ if random.random() < 0.2:
                 world.requests.close()
                 world.requests = opened(world.path, expires_ms=EXPIRES_MS)
-                approvals = Approvals(world)  # and the engine's memory with it
+                approvals = HeldWrites(world)  # and the engine's memory with it
                 world.counts["gate and engine restarted"] += 1
     spent = [r["claim"] for r in rules.requests if r["claim"] is not None]
     assert len(spent) == len(set(spent))
     assert set(ran) <= {r["id"] for r in rules.requests if r["claim"] is not None}
 
 
-def said(found: Held) -> str:
+def said(found: HoldOutcome) -> str:
     match found:
         case Undecided(pending=Pending(approval_id=approval_id)):
             return f"pending {approval_id}"
         case Approved(approval_id=approval_id):
             return f"approved {approval_id}"
-        case Denied(approval_id=approval_id):
+        case GateDenied(approval_id=approval_id):
             return f"denied {approval_id}"
         case Expired(approval_id=approval_id):
             return f"expired {approval_id}"
-        case Unanswered(retry_after_s=int()):
+        case GateSilent(retry_after_s=int()):
             return "too many"
         case _:
             return str(found)

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from gatewayd.approvals.gate import Unavailable
-from gatewayd.approvals.messages import Answer, Approved, Ask, Denied, Expired, Outcome, Pending, Wait
+from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, GateDenied, Outcome, Pending, Wait
 from gatewayd.corridor.answer import Answered, Broken, OnHold, Refused
 from tests.approvals.gates import FAR, TABLES, WRITE, ToldGate, approve, held, policy, policy_text
 from tests.conftest import Postgres
@@ -65,17 +65,19 @@ async def test_the_gate_is_told_what_is_decided_about(postgres: Postgres, tmp_pa
 @pytest.mark.parametrize(
     ("decision", "rule", "words"),
     [
-        (Denied(by="ben", note="not on a Friday"), "approval_denied", "ben refused this write: not on a Friday"),
-        (Denied(), "approval_denied", "a reviewer refused this write"),
-        (Denied(by="\x1b[2J", note="\u202eevil\n\0"), "approval_denied", "\\x1b[2J refused this write: \\u202eevil\\n\\x00"),
+        (GateDenied(by="ben", note="not on a Friday"), "approval_denied", "ben refused this write: not on a Friday"),
+        (GateDenied(), "approval_denied", "a reviewer refused this write"),
+        (GateDenied(by="\x1b[2J", note="\u202eevil\n\0"), "approval_denied", "\\x1b[2J refused this write: \\u202eevil\\n\\x00"),
         (Expired(), "approval_expired", "running it again asks again"),
     ],
     ids=["denied", "by nobody", "hostile", "expired"],
 )
-async def test_a_refusal_is_recorded_as_one(decision: Answer, rule: str, words: str, postgres: Postgres, tmp_path: Path) -> None:
+async def test_a_refusal_is_recorded_as_one(
+    decision: GateAnswer, rule: str, words: str, postgres: Postgres, tmp_path: Path
+) -> None:
     dsn, gate = postgres.create_database(TABLES), ToldGate()
 
-    async def decide(_: Wait) -> Answer:
+    async def decide(_: Wait) -> GateAnswer:
         return decision
 
     gate.on_wait = decide
@@ -94,7 +96,7 @@ async def test_a_refusal_is_recorded_as_one(decision: Answer, rule: str, words: 
 async def test_undecided_and_unreachable_leave_no_decision(postgres: Postgres, tmp_path: Path) -> None:
     dsn, gate = postgres.create_database(TABLES), ToldGate()
 
-    async def away(_: Ask) -> Answer:
+    async def away(_: GateAsk) -> GateAnswer:
         raise Unavailable("it answered status 500", retry_after_s=7)
 
     async with held(gate, dsn, tmp_path, policy_text(hold_s=0)) as there:
@@ -134,7 +136,7 @@ async def test_a_policy_tightened_meanwhile_decides(postgres: Postgres, tmp_path
     dsn, gate = postgres.create_database(TABLES), ToldGate()
     async with held(gate, dsn, tmp_path, policy_text()) as there:
 
-        async def tighten(_: Wait) -> Answer:
+        async def tighten(_: Wait) -> GateAnswer:
             there.database.enforce(policy("table_access: {default: read}"))
             return Approved(by="ann")
 
@@ -151,7 +153,7 @@ async def test_approvals_switched_off_meanwhile_let_the_approved_write_run(postg
     dsn, gate = postgres.create_database(TABLES), ToldGate()
     async with held(gate, dsn, tmp_path, policy_text()) as there:
 
-        async def loosen(_: Wait) -> Answer:
+        async def loosen(_: Wait) -> GateAnswer:
             there.database.enforce(policy("table_access: {default: read_write}"))
             return Approved(by="ann")
 
@@ -163,7 +165,7 @@ async def test_a_database_taken_away_meanwhile_is_not_written(postgres: Postgres
     dsn, gate = postgres.create_database(TABLES), ToldGate()
     async with held(gate, dsn, tmp_path, policy_text()) as there:
 
-        async def take_away(_: Wait) -> Answer:
+        async def take_away(_: Wait) -> GateAnswer:
             there.gateway.databases = {"other": there.database}
             return Approved(by="ann")
 
@@ -206,7 +208,7 @@ async def test_a_bound_on_rows_holds_for_all_that_is_touched(
     tables = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM (SELECT * FROM accounts) t"
     before = postgres.execute(tables, dsn), postgres.execute("SELECT count(*) FROM log", dsn)
 
-    async def bounded(_: Ask) -> Answer:
+    async def bounded(_: GateAsk) -> GateAnswer:
         return Approved(by="ann", rows_at_most=at_most)
 
     gate.on_ask = bounded

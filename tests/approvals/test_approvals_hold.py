@@ -8,8 +8,8 @@ import trio
 import trio.testing
 
 from gatewayd.approvals.gate import Unavailable
-from gatewayd.approvals.messages import Answer, Approved, Ask, Denied, Expired, Outcome, Pending, Preview, Wait
-from gatewayd.corridor.hold import HELD, HELD_OF_ONE, NOBODY, Approvals, Client, Held, Unanswered, Undecided
+from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, GateDenied, Outcome, Pending, Preview, Wait
+from gatewayd.corridor.hold import HELD, HELD_OF_ONE, NOBODY, Client, GateSilent, HeldWrites, HoldOutcome, Undecided
 from tests.approvals.desks import an_ask
 from tests.approvals.gates import FAR, ToldGate, approve
 
@@ -35,10 +35,10 @@ class Place:
 
 
 async def in_background(
-    nursery: trio.Nursery, approvals: Approvals, ask: Ask, client: Client = NOBODY, hold_s: float = 20
-) -> list[Held]:
+    nursery: trio.Nursery, approvals: HeldWrites, ask: GateAsk, client: Client = NOBODY, hold_s: float = 20
+) -> list[HoldOutcome]:
     """The list gets what is decided, once it is."""
-    found: list[Held] = []
+    found: list[HoldOutcome] = []
 
     async def wait() -> None:
         found.append(await approvals.decided(ask, hold_s, client, None))
@@ -50,14 +50,14 @@ async def in_background(
 
 async def test_undecided_after_hold_s(autojump_clock: Clock) -> None:
     gate, began = ToldGate(), trio.current_time()
-    assert await Approvals(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(), "undecided")
+    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(), "undecided")
     assert 20 <= trio.current_time() - began <= 21
     assert gate.asked[0].hold_s == gate.waits[0].wait_s == 20
 
 
 async def test_hold_of_0_s_asks_and_does_not_wait(autojump_clock: Clock) -> None:
     gate, began = ToldGate(), trio.current_time()
-    assert await Approvals(gate).decided(an_ask(), 0, NOBODY, None) == Undecided(pending(), "undecided")
+    assert await HeldWrites(gate).decided(an_ask(), 0, NOBODY, None) == Undecided(pending(), "undecided")
     assert trio.current_time() == began
     assert gate.waits == []
 
@@ -65,12 +65,12 @@ async def test_hold_of_0_s_asks_and_does_not_wait(autojump_clock: Clock) -> None
 async def test_a_gate_that_holds_the_first_question_has_five_seconds_more(autojump_clock: Clock) -> None:
     gate, began = ToldGate(), trio.current_time()
 
-    async def late(_: Ask) -> Answer:
+    async def late(_: GateAsk) -> GateAnswer:
         await trio.sleep(26)
         return Approved()
 
     gate.on_ask = late
-    assert isinstance(await Approvals(gate).decided(an_ask(), 20, NOBODY, None), Unanswered)
+    assert isinstance(await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None), GateSilent)
     assert trio.current_time() - began == 25
 
 
@@ -81,19 +81,19 @@ async def test_a_gate_without_wait_is_not_waited_for(autojump_clock: Clock) -> N
         return None
 
     gate.on_wait = no_such_call
-    assert await Approvals(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(), "undecided")
+    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(), "undecided")
     assert trio.current_time() == began
 
 
 async def test_a_gate_that_answers_pending_too_soon_is_asked_again_with_pauses(autojump_clock: Clock) -> None:
     gate = ToldGate()
 
-    async def soon(_: Wait) -> Answer:
-        return pending() if len(gate.waits) < 5 else Denied(by="ben")
+    async def soon(_: Wait) -> GateAnswer:
+        return pending() if len(gate.waits) < 5 else GateDenied(by="ben")
 
     gate.on_wait = soon
     began = trio.current_time()
-    assert await Approvals(gate).decided(an_ask(), 20, NOBODY, None) == Denied(by="ben")
+    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == GateDenied(by="ben")
     assert trio.current_time() - began == 1
 
 
@@ -102,7 +102,7 @@ async def test_an_answer_that_was_lost_is_asked_for_once_more(at: str, autojump_
     gate = ToldGate()
     calls = 0
 
-    async def lossy(_: object) -> Answer:
+    async def lossy(_: object) -> GateAnswer:
         nonlocal calls
         calls += 1
         if calls == 1:
@@ -113,7 +113,7 @@ async def test_an_answer_that_was_lost_is_asked_for_once_more(at: str, autojump_
         gate.on_ask = lossy
     else:
         gate.on_wait = lossy
-    assert await Approvals(gate).decided(an_ask(), 20, NOBODY, None) == Approved(by="ann")
+    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == Approved(by="ann")
     assert {ask.query_id for ask in gate.asked} | {wait.query_id for wait in gate.waits} == {"Q1"}
 
 
@@ -121,24 +121,24 @@ async def test_an_answer_that_was_lost_is_asked_for_once_more(at: str, autojump_
 async def test_a_gate_that_falls_silent_leaves_the_request(is_lost: bool, autojump_clock: Clock) -> None:
     gate = ToldGate()
 
-    async def away(_: Wait) -> Answer:
+    async def away(_: Wait) -> GateAnswer:
         raise Unavailable("ReadError", is_lost=is_lost)
 
     gate.on_wait = away
-    assert await Approvals(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(), "silent")
+    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(), "silent")
     assert len(gate.waits) == 1 + is_lost
 
 
 async def test_an_approval_that_names_itself_is_taken_once(autojump_clock: Clock) -> None:
     gate = ToldGate()
 
-    async def same(_: Ask) -> Answer:
+    async def same(_: GateAsk) -> GateAnswer:
         return Approved(approval_id="A1")
 
     gate.on_ask = same
-    approvals = Approvals(gate)
+    approvals = HeldWrites(gate)
     assert isinstance(await approvals.decided(an_ask("Q1"), 20, NOBODY, None), Approved)
-    assert isinstance(await approvals.decided(an_ask("Q2"), 20, NOBODY, None), Unanswered)
+    assert isinstance(await approvals.decided(an_ask("Q2"), 20, NOBODY, None), GateSilent)
     assert isinstance(await approvals.decided(an_ask("Q1"), 20, NOBODY, None), Approved)
 
 
@@ -146,14 +146,14 @@ async def test_a_request_that_changes_its_id_goes_on_under_the_new_one(autojump_
     """Two identical calls: the other one took the approval, so this one's request is a new one."""
     gate = ToldGate()
 
-    async def taken(wait: Wait) -> Answer:
+    async def taken(wait: Wait) -> GateAnswer:
         if wait.approval_id == "request-1":
             return pending(2)
         await trio.sleep_forever()
         raise AssertionError
 
     gate.on_wait = taken
-    assert await Approvals(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(2), "undecided")
+    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(2), "undecided")
 
 
 # -- places and bounds
@@ -164,22 +164,22 @@ async def test_the_place_is_given_up_and_taken_back_for_what_may_run(autojump_cl
     gate.on_wait = approve
     place.free = trio.Event()
     async with trio.open_nursery() as nursery:
-        found = await in_background(nursery, Approvals(gate), an_ask(), Client(place=place))
+        found = await in_background(nursery, HeldWrites(gate), an_ask(), Client(place=place))
         assert (found, place.said) == ([], ["gave up"])
         place.free.set()
     assert isinstance(found[0], Approved)
     assert place.said == ["gave up", "took back"]
 
 
-@pytest.mark.parametrize("decision", [Denied(), Expired()])
-async def test_what_may_not_run_takes_no_place(decision: Answer, autojump_clock: Clock) -> None:
+@pytest.mark.parametrize("decision", [GateDenied(), Expired()])
+async def test_what_may_not_run_takes_no_place(decision: GateAnswer, autojump_clock: Clock) -> None:
     place, gate = Place(), ToldGate()
 
-    async def decide(_: Wait) -> Answer:
+    async def decide(_: Wait) -> GateAnswer:
         return decision
 
     gate.on_wait = decide
-    assert await Approvals(gate).decided(an_ask(), 20, Client(place=place), None) == decision
+    assert await HeldWrites(gate).decided(an_ask(), 20, Client(place=place), None) == decision
     assert place.said == ["gave up"]
 
 
@@ -192,8 +192,10 @@ async def test_what_may_not_run_takes_no_place(decision: Answer, autojump_clock:
     ],
     ids=["token", "address", "stdio"],
 )
-async def test_the_ninth_of_one_is_not_held(ask: Ask, client: Client, other: tuple[Ask, Client], autojump_clock: Clock) -> None:
-    approvals, place = Approvals(ToldGate()), Place()
+async def test_the_ninth_of_one_is_not_held(
+    ask: GateAsk, client: Client, other: tuple[GateAsk, Client], autojump_clock: Clock
+) -> None:
+    approvals, place = HeldWrites(ToldGate()), Place()
     async with trio.open_nursery() as nursery:
         for _ in range(HELD_OF_ONE):
             assert await in_background(nursery, approvals, ask, client) == []
@@ -208,7 +210,7 @@ async def test_the_ninth_of_one_is_not_held(ask: Ask, client: Client, other: tup
 
 
 async def test_past_256_the_newest_of_the_longest_queue_goes(autojump_clock: Clock) -> None:
-    approvals = Approvals(ToldGate())
+    approvals = HeldWrites(ToldGate())
     async with trio.open_nursery() as nursery:
         crowd = [(number, await in_background(nursery, approvals, an_ask(token_id=f"T{number // 8}"))) for number in range(HELD)]
         assert approvals.statistics().held == HELD
@@ -225,7 +227,7 @@ async def test_past_256_the_newest_of_the_longest_queue_goes(autojump_clock: Clo
 
 
 async def test_where_all_queues_are_as_short_the_newcomer_goes(autojump_clock: Clock) -> None:
-    approvals = Approvals(ToldGate(), held=4)
+    approvals = HeldWrites(ToldGate(), held=4)
     async with trio.open_nursery() as nursery:
         for number in range(4):
             assert await in_background(nursery, approvals, an_ask(token_id=f"T{number}")) == []
@@ -239,7 +241,7 @@ async def test_where_all_queues_are_as_short_the_newcomer_goes(autojump_clock: C
 
 async def test_draining_ends_all_at_once_and_holds_no_more(autojump_clock: Clock) -> None:
     gate = ToldGate()
-    approvals = Approvals(gate)
+    approvals = HeldWrites(gate)
     async with trio.open_nursery() as nursery:
         held = [await in_background(nursery, approvals, an_ask(f"Q{n}", token_id=f"T{n}")) for n in range(5)]
         began = trio.current_time()
@@ -253,17 +255,17 @@ async def test_draining_ends_all_at_once_and_holds_no_more(autojump_clock: Clock
 async def test_draining_leaves_a_first_question_two_seconds(autojump_clock: Clock) -> None:
     gate = ToldGate()
 
-    async def slow(_: Ask) -> Answer:
+    async def slow(_: GateAsk) -> GateAnswer:
         await trio.sleep(1)
         return pending()
 
-    async def slower(_: Ask) -> Answer:
+    async def slower(_: GateAsk) -> GateAnswer:
         await trio.sleep(10)
         return Approved()
 
-    for answer, expected in ((slow, Undecided(pending(), "stopping")), (slower, Unanswered("it did not answer in time"))):
+    for answer, expected in ((slow, Undecided(pending(), "stopping")), (slower, GateSilent("it did not answer in time"))):
         gate.on_ask = answer
-        approvals = Approvals(gate)
+        approvals = HeldWrites(gate)
         async with trio.open_nursery() as nursery:
             found = await in_background(nursery, approvals, an_ask())
             began = trio.current_time()
@@ -273,7 +275,7 @@ async def test_draining_leaves_a_first_question_two_seconds(autojump_clock: Cloc
 
 
 async def test_pausing_ends_those_that_wait_and_no_later_ones(autojump_clock: Clock) -> None:
-    approvals = Approvals(ToldGate())
+    approvals = HeldWrites(ToldGate())
     async with trio.open_nursery() as nursery:
         first = await in_background(nursery, approvals, an_ask())
         approvals.end_all()
@@ -289,7 +291,7 @@ async def test_progress_every_five_seconds_to_who_asked_for_it(autojump_clock: C
     async def progress(value: float, total: float | None, _: str | None) -> None:
         said.append((value, total))
 
-    await Approvals(ToldGate()).decided(an_ask(), 20, Client(progress=progress), None)
+    await HeldWrites(ToldGate()).decided(an_ask(), 20, Client(progress=progress), None)
     assert said[:3] == [(5, 20), (10, 20), (15, 20)]
 
 
@@ -302,13 +304,13 @@ async def test_a_progress_message_under_way_is_not_cut(autojump_clock: Clock) ->
         await trio.sleep(3)
         said += 1
 
-    async def at_six(_: Wait) -> Answer:
+    async def at_six(_: Wait) -> GateAnswer:
         await trio.sleep(6)
         return Approved()
 
     gate.on_wait = at_six
     began = trio.current_time()
-    assert isinstance(await Approvals(gate).decided(an_ask(), 20, Client(progress=progress), None), Approved)
+    assert isinstance(await HeldWrites(gate).decided(an_ask(), 20, Client(progress=progress), None), Approved)
     assert (said, trio.current_time() - began) == (1, 8)
 
 
@@ -328,14 +330,14 @@ class _CancelAt(trio.abc.Instrument):
 
 @pytest.mark.parametrize("ends", ["approved", "undecided", "denied"])
 async def test_cancelled_at_any_await_nothing_is_left(ends: str, autojump_clock: Clock) -> None:
-    answers: dict[str, Answer] = {"approved": Approved(), "undecided": pending(), "denied": Denied()}
+    answers: dict[str, GateAnswer] = {"approved": Approved(), "undecided": pending(), "denied": GateDenied()}
     told: list[str] = []
     step, uncancelled = 0, 0
     while uncancelled < 2:
         step += 1
         gate, place = ToldGate(), Place()
 
-        async def decide(_: Wait) -> Answer:
+        async def decide(_: Wait) -> GateAnswer:
             await trio.sleep(1)
             return answers[ends]
 
@@ -352,7 +354,7 @@ async def test_cancelled_at_any_await_nothing_is_left(ends: str, autojump_clock:
 
         gate.on_wait = decide
         place.take_back = take_back  # type: ignore[method-assign]
-        approvals = Approvals(gate)
+        approvals = HeldWrites(gate)
         approvals.told = lambda outcome, _: told.append(outcome)
         client = Client(progress=progress, place=place)
         instrument = _CancelAt(step)
@@ -380,7 +382,7 @@ async def test_an_approval_after_its_client_left_is_told_as_not_run(autojump_clo
     gate, place = ToldGate(), Place()
     gate.on_wait = approve
     place.free = trio.Event()
-    approvals = Approvals(gate)
+    approvals = HeldWrites(gate)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(approvals.reporter.run)
         with trio.CancelScope() as client_stays:
@@ -405,7 +407,7 @@ async def _call_soon(call: Callable[[], None]) -> None:
 
 async def test_a_write_is_counted_once_for_each_request(autojump_clock: Clock) -> None:
     gate, counted = ToldGate(), 0
-    approvals = Approvals(gate)
+    approvals = HeldWrites(gate)
 
     async def count() -> Preview:
         nonlocal counted
@@ -431,6 +433,6 @@ async def test_a_count_that_takes_too_long_is_left_out(autojump_clock: Clock) ->
         raise AssertionError
 
     began = trio.current_time()
-    await Approvals(gate).decided(an_ask(), 0, NOBODY, count)
+    await HeldWrites(gate).decided(an_ask(), 0, NOBODY, count)
     assert trio.current_time() - began == 5
     assert gate.asked[0].preview == Preview(None, why="the database was too busy to count")

@@ -12,7 +12,7 @@ import trio.testing
 
 from gatewayd.approvals.gate import Unavailable
 from gatewayd.approvals.http_gate import BODY_BYTES, HttpGate
-from gatewayd.approvals.messages import TEXT_BYTES, Approved, Denied, Expired, Outcome, Pending, Status, StatusAsked, Wait
+from gatewayd.approvals.messages import TEXT_BYTES, Approved, Expired, GateDenied, Outcome, Pending, Status, StatusAsked, Wait
 from gatewayd.config.credentials import Secret
 from tests.approvals.desks import TOKEN, an_ask, desk, gate
 from tests.approvals.gates import FAR
@@ -167,7 +167,7 @@ RIGHT: dict[str, tuple[dict[str, object], object]] = {
         {"status": "approved", "by": "ann", "note": "x" * TEXT_BYTES, "rows_at_most": 0, "query_id": "Q1", "more": [1]},
         Approved(by="ann", note="x" * TEXT_BYTES, rows_at_most=0, query_id="Q1"),
     ),
-    "denied": ({"status": "denied", "by": "\x1b[2J", "note": None}, Denied(by="\x1b[2J")),
+    "denied": ({"status": "denied", "by": "\x1b[2J", "note": None}, GateDenied(by="\x1b[2J")),
     "expired": ({"status": "expired", "approval_id": "a"}, Expired(approval_id="a")),
     "pending": (
         {"status": "pending", "approval_id": "a", "expires_at": FAR, "review_url": "https://h/r?a=1"},

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from gatewayd.approvals.counting import Uncountable, counting
-from gatewayd.approvals.messages import Answer, Approved, Ask
+from gatewayd.approvals.messages import Approved, GateAnswer, GateAsk
 from gatewayd.catalog import Catalog
 from gatewayd.corridor.answer import Answered, Broken, OnHold
 from gatewayd.sql.facts.analyze import analyze
@@ -136,7 +136,7 @@ def test_nothing_that_writes_is_ever_counted() -> None:
 # -- the bound where PostgreSQL does not count
 
 
-async def bounded(_: Ask) -> Answer:
+async def bounded(_: GateAsk) -> GateAnswer:
     await trio.lowlevel.checkpoint()
     return Approved(by="ann", rows_at_most=1000)
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gatewayd.approvals.desk.requests import OPEN_OF_ONE, NotAsked, Requests, TooManyOpen
-from gatewayd.approvals.messages import Approved, Denied, Expired, Outcome, Pending, Status, Wait
+from gatewayd.approvals.messages import Approved, Expired, GateDenied, Outcome, Pending, Status, Wait
 from tests.approvals.desks import an_ask, opened
 
 EXPIRES = 1000
@@ -71,7 +71,7 @@ def test_a_denial_repeats_until_it_expires(requests: Requests) -> None:
     first = pending_id(requests)
     assert requests.decide(first, "denied", 1, by="ben", note="no")
     for now_ms in (2, EXPIRES - 1):
-        assert requests.answer(an_ask(f"Q{now_ms}"), now_ms) == Denied(by="ben", note="no", approval_id=first)
+        assert requests.answer(an_ask(f"Q{now_ms}"), now_ms) == GateDenied(by="ben", note="no", approval_id=first)
     assert pending_id(requests, "Q9", EXPIRES) != first
     assert requests.status(first, None, EXPIRES) == Status("denied", by="ben", note="no")
 

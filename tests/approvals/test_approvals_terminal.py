@@ -13,8 +13,8 @@ import msgspec
 import pytest
 import trio
 
-from gatewayd.approvals.desk.requests import Request
-from gatewayd.approvals.messages import Approved, Ask, Pending, Preview
+from gatewayd.approvals.desk.requests import DeskRequest
+from gatewayd.approvals.messages import Approved, GateAsk, Pending, Preview
 from gatewayd.cli.approve.shown import LITERAL, lines, marked
 from gatewayd.cli.approve.terminal import Line, read_line
 from tests.approvals.desks import an_ask, gate
@@ -47,8 +47,8 @@ def test_what_a_line_means(text: str, with_id: bool, meant: Line | None) -> None
     assert read_line(text, with_id=with_id) == meant
 
 
-def shown(ask: Ask) -> str:
-    return "\n".join("".join(text for text, _ in line) for line in lines(Request("A01", ask, 0, 600_000), 0))
+def shown(ask: GateAsk) -> str:
+    return "\n".join("".join(text for text, _ in line) for line in lines(DeskRequest("A01", ask, 0, 600_000), 0))
 
 
 def test_a_request_is_shown_with_all_that_matters() -> None:

@@ -13,7 +13,7 @@ from gatewayd.audit.ids import RisingIds, ulid_text
 from gatewayd.audit.pruning import plan_pruning
 from gatewayd.audit.reader import connect_for_reading
 from gatewayd.audit.rows import row_of
-from gatewayd.audit.verdict import Verdict
+from gatewayd.audit.verdict import FileVerdict
 from gatewayd.audit.verify import Verifier
 from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.keys.identity import verifier_of
@@ -106,7 +106,7 @@ class Recorder:
         return deleted
 
 
-def verdict_of(path: Path, keys: Sequence[VerifierKey] = TRUSTED, notes: Sequence[tuple[str, str]] = ()) -> Verdict:
+def verdict_of(path: Path, keys: Sequence[VerifierKey] = TRUSTED, notes: Sequence[tuple[str, str]] = ()) -> FileVerdict:
     with contextlib.closing(connect_for_reading(str(path))) as connection:
         return Verifier(connection, keys, notes).run()
 

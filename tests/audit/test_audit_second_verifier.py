@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.audit.erasing import Choice, find
+from gatewayd.audit.erasing import ErasureChoice, find
 from gatewayd.audit.proof import ProofRefused, check_proof, prove
 from gatewayd.audit.reader import connect_for_reading
 from gatewayd.keys.ed25519 import SigningKey
@@ -55,7 +55,7 @@ def history(path: Path, draw: random.Random) -> list[str]:
                     recording.prune(draw.choice(ids), chunk=draw.choice([1, 3, 100]))
             case 1:
                 with contextlib.closing(connect_for_reading(str(path))) as reader:
-                    found = find(reader, Choice(agent=draw.choice(["claude-code", "cursor ✓"])), 0, draw.randrange(1, 20))
+                    found = find(reader, ErasureChoice(agent=draw.choice(["claude-code", "cursor ✓"])), 0, draw.randrange(1, 20))
                 if found.rows:
                     recording.file.erase(found, "asked for", NOW_MS)
             case 2:

@@ -23,7 +23,7 @@ import httpx
 import msgspec
 import trio
 
-from gatewayd.approvals.messages import Approved, Ask, Pending, Wait
+from gatewayd.approvals.messages import Approved, GateAsk, Pending, Wait
 from gatewayd.http.open_exchange import HttpExchange
 from gatewayd.http.server import HttpServer
 from tests.bench.drive import Load, drive, quantile
@@ -62,7 +62,7 @@ class Gate:
             self.answered_s[wait.query_id] = perf_counter()
             answer = Approved() if event.is_set() else Pending(approval_id=wait.query_id, expires_at=FAR)
         elif not exchange.head.path.endswith("/outcome"):
-            ask = msgspec.json.decode(body, type=Ask)
+            ask = msgspec.json.decode(body, type=GateAsk)
             answer = Pending(approval_id=ask.query_id, expires_at=FAR)
         await exchange.answer(200, msgspec.json.encode(answer))
 

@@ -16,7 +16,7 @@ from gatewayd.control.store.store import Store, Transaction
 from gatewayd.control.trail.record import new_organisation_trail
 from gatewayd.control.trust.documents import trust_in_force
 from gatewayd.control.trust.signing import signers
-from gatewayd.link.formats.answers import Freshness, Refusal, read_answer
+from gatewayd.link.formats.answers import Freshness, RefusalAnswer, read_answer
 from gatewayd.link.formats.bundle import Bundle, bundle_sha256, sign_bundle
 from gatewayd.link.formats.requests import SentRequest
 from gatewayd.link.formats.verdicts import CatalogBody, TaintAnswer, TaintBody, read_taint
@@ -89,10 +89,10 @@ async def world(plane: Plane, store_url: str) -> AsyncIterator[World]:
     store.close()
 
 
-def refusal(gateway: TestGateway, answer: httpx.Response, sent: SentRequest) -> Refusal:
+def refusal(gateway: TestGateway, answer: httpx.Response, sent: SentRequest) -> RefusalAnswer:
     assert gateway.trust is not None
     assert answer.status_code == 403, answer.text
-    return read_answer(answer.content, Refusal, gateway.trust, now_ms(), gateway=gateway.id, request=sent.digest)
+    return read_answer(answer.content, RefusalAnswer, gateway.trust, now_ms(), gateway=gateway.id, request=sent.digest)
 
 
 def freshness(gateway: TestGateway, answer: httpx.Response, sent: SentRequest) -> Freshness:

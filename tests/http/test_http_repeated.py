@@ -15,7 +15,7 @@ from gatewayd.fairness.unsent_budget import UnsentBudget
 from gatewayd.http.connection import HttpConnection
 from gatewayd.http.connection_sweep import ConnectionSweep
 from gatewayd.http.date import DateHeader
-from gatewayd.http.exchange import Exchange, Head
+from gatewayd.http.exchange import Exchange, HttpHead
 from gatewayd.http.repeated_heads import RepeatedHead, repeated_head
 
 NOW_S = 784111777.0  # RFC 9110 names it Sun, 06 Nov 1994 08:49:37 GMT
@@ -47,7 +47,7 @@ def read_by_h11(data: bytes) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
 def known(data: bytes, body_bytes: int = 2) -> RepeatedHead | None:
     read = read_by_h11(data)
     assert read is not None
-    return repeated_head(data, Head("POST", b"/mcp", "1.1", read[0]), body_bytes)
+    return repeated_head(data, HttpHead("POST", b"/mcp", "1.1", read[0]), body_bytes)
 
 
 DAMAGES = st.lists(
@@ -105,7 +105,7 @@ def test_heads_that_are_not_kept(head: bytes) -> None:
 async def test_answers_are_the_same_however_the_request_was_read() -> None:
     """Each form of answer, to a request that h11 read and to the same one recognised; then one more, sent in two pieces."""
     bodies: list[bytes] = []
-    heads: list[Head] = []
+    heads: list[HttpHead] = []
 
     async def handler(exchange: Exchange) -> None:
         body = await exchange.body(100, 1)

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from gatewayd.keys.ed25519 import SigningKey
-from gatewayd.link.formats.answers import Ack, Conflict, Enrolment, Freshness, Refusal, TreeHead, sign_answer
+from gatewayd.link.formats.answers import Ack, Conflict, Enrolment, Freshness, RefusalAnswer, TreeHead, sign_answer
 from gatewayd.link.formats.bundle import Bundle, Seen, sign_bundle
 from gatewayd.link.formats.documents import DocumentKind, public_text
 from gatewayd.link.formats.requests import LinkRequest, sign_request
@@ -55,7 +55,7 @@ def every_document() -> dict[DocumentKind, bytes]:
         "verdict": sign_verdict(ApprovalVerdict(GATEWAY, REQUEST, "q", "aa", "approved", NOW_MS), keys),
         "taint": sign_taint(TaintAnswer(GATEWAY, REQUEST, "q", "g", False, NOW_MS), keys),
         "trust": sign_trust(trust(version=2), ROOT),
-        "refusal": sign_answer(Refusal(GATEWAY, REQUEST, "cut", NOW_MS), keys),
+        "refusal": sign_answer(RefusalAnswer(GATEWAY, REQUEST, "cut", NOW_MS), keys),
         "request": sign_request(request, IDENTITY).data,
         "enrolment": sign_answer(Enrolment(GATEWAY, PROJECT, ISSUER, TENANT, REQUEST, "nonce", NOW_MS), keys),
     }

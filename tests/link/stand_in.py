@@ -21,7 +21,7 @@ from gatewayd.audit.tree import CompactRange, inclusion_proof
 from gatewayd.keys.ed25519 import PublicKey, SigningKey
 from gatewayd.keys.envelope import parse
 from gatewayd.link.formats import requests as asked
-from gatewayd.link.formats.answers import Ack, Conflict, Enrolment, Freshness, Refusal, RefusalReason, TreeHead, sign_answer
+from gatewayd.link.formats.answers import Ack, Conflict, Enrolment, Freshness, RefusalAnswer, RefusalReason, TreeHead, sign_answer
 from gatewayd.link.formats.bundle import Bundle, bundle_sha256, sign_bundle
 from gatewayd.link.formats.documents import DocumentRefused, digest, public_key, public_text
 from gatewayd.link.formats.enrolment import EnrolmentToken, token_text
@@ -173,7 +173,7 @@ class StandIn:
         return handler(gateway, found) if handler is not None else (404, b"{}")
 
     def refusal(self, gateway: Gateway, found: ReadRequest, reason: RefusalReason, message: str = "") -> Answer:
-        return 403, sign_answer(Refusal(gateway.id, found.digest, reason, self.now_ms(), message), [self.working])
+        return 403, sign_answer(RefusalAnswer(gateway.id, found.digest, reason, self.now_ms(), message), [self.working])
 
     def _enrol(self, data: bytes) -> Answer:
         body = read_body(read_body(parse(data).payload, asked.LinkRequest).body, EnrolBody)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.approvals.messages import Ask
+from gatewayd.approvals.messages import GateAsk
 from gatewayd.link.formats.requests import ReadRequest, read_body
 from gatewayd.link.formats.verdicts import ApprovalVerdict, grant_sha256, sign_verdict
 from tests.conftest import Postgres
@@ -27,7 +27,7 @@ def shop(postgres: Postgres) -> str:
 
 def answering(control: StandIn, change: Callable[[ApprovalVerdict], ApprovalVerdict]) -> Callable[[Gateway, ReadRequest], Answer]:
     def handle(gateway: Gateway, found: ReadRequest) -> Answer:
-        ask = read_body(found.request.body, Ask)
+        ask = read_body(found.request.body, GateAsk)
         grant = grant_sha256(sql=ask.sql, intent=ask.intent or "", database=ask.database, token_id=ask.mcp_token_id)
         verdict = ApprovalVerdict(gateway.id, found.digest, ask.query_id, grant, "approved", control.now_ms(), by="Ada")
         return 200, sign_verdict(change(verdict), [control.working])

@@ -222,11 +222,11 @@ def test_an_enrolment_token_has_one_form_and_hides_itself() -> None:
 
 def test_an_answer_is_for_one_request_of_one_gateway() -> None:
     data = made.every_document()["refusal"]
-    found = answers.read_answer(data, answers.Refusal, made.trust(), NOW_MS, gateway=made.GATEWAY, request=REQUEST)
+    found = answers.read_answer(data, answers.RefusalAnswer, made.trust(), NOW_MS, gateway=made.GATEWAY, request=REQUEST)
     assert found.reason == "cut"
     for gateway, request in (("other", REQUEST), (made.GATEWAY, "00" * 32)):
         with pytest.raises(DocumentRefused):
-            answers.read_answer(data, answers.Refusal, made.trust(), NOW_MS, gateway=gateway, request=request)
+            answers.read_answer(data, answers.RefusalAnswer, made.trust(), NOW_MS, gateway=gateway, request=request)
 
 
 def test_a_verdict_is_for_one_grant() -> None:

@@ -13,7 +13,7 @@ from gatewayd.audit.events import Agent
 from gatewayd.config.bounds import MCP_BOUNDS, HttpBounds, McpBounds
 from gatewayd.config.settings import LOOPBACK_HOSTS
 from gatewayd.fairness.admission import CallLimits
-from gatewayd.http.exchange import Head, Header
+from gatewayd.http.exchange import Header, HttpHead
 from gatewayd.http.server import HttpServer
 from gatewayd.mcp.dispatch import Dispatch, Tool, ToolCall, ToolResult
 from gatewayd.mcp.eras.sessions import Sessions
@@ -121,7 +121,7 @@ class MemoryExchange:
     client = "memory"
 
     def __init__(self, method: str, headers: Sequence[Header], body: bytes = b"") -> None:
-        self.head = Head(method, b"/mcp", "1.1", headers)
+        self.head = HttpHead(method, b"/mcp", "1.1", headers)
         self.left = trio.Event()
         self.status = 0
         self.headers: dict[bytes, bytes] = {}

@@ -3,7 +3,7 @@
 from gatewayd.catalog import Catalog, Column, Function, Relation, RelationKind
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
-from gatewayd.sql.lineage.origins import Entangled, Mark, Marks
+from gatewayd.sql.lineage.origins import Entangled, Mark, MarkedColumns
 from gatewayd.sql.lineage.whole_statement import columns_of, touches
 
 SHOWN, HIDDEN = Mark("shown", keeps_null=True), Mark("hidden", keeps_null=False)
@@ -60,7 +60,7 @@ MARKS = {
 }
 
 
-def marks(*functions: Function) -> Marks:
+def marks(*functions: Function) -> MarkedColumns:
     catalog = Catalog(
         1,
         "shop",
@@ -68,10 +68,10 @@ def marks(*functions: Function) -> Marks:
         relations={(each.schema, each.name): each for each in RELATIONS},
         functions={each.oid: each for each in functions},
     )
-    return Marks(catalog, lambda each: MARKS.get(each.oid, {}), lambda one, other: one if one == other else HIDDEN)
+    return MarkedColumns(catalog, lambda each: MARKS.get(each.oid, {}), lambda one, other: one if one == other else HIDDEN)
 
 
-def lineage(sql: str, of: Marks | None = None) -> str:
+def lineage(sql: str, of: MarkedColumns | None = None) -> str:
     """`id mail=users.email n*` (`*`: any number of free columns), `free` where nothing marked is touched, `refused: why`."""
     of = of or marks()
     statement = analyze(sql)

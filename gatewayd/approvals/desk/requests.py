@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from gatewayd.approvals.messages import Answer, Approved, Ask, Denied, Expired, Outcome, Pending, Status, Wait
+from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, GateDenied, Outcome, Pending, Status, Wait
 
 OPEN_OF_ONE: Final = 20
 EXPIRES_MS: Final = 30 * 60 * 1000
@@ -53,11 +53,11 @@ class NotAsked(Exception):
     """There is no such request of this token, or the query_id stands for another write."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class DeskRequest(msgspec.Struct, frozen=True):
     """One request as a reviewer sees it."""
 
     approval_id: str
-    ask: Ask
+    ask: GateAsk
     created_ms: int
     expires_ms: int
 
@@ -99,7 +99,7 @@ class Requests:
 
     # -- what gateways ask
 
-    def answer(self, ask: Ask, now_ms: int) -> Answer:
+    def answer(self, ask: GateAsk, now_ms: int) -> GateAnswer:
         """The rules in their order: what this query claimed before; an approval to claim; a denial that holds; an expiry, once;
         the request that is open; else a new one. Raises TooManyOpen or NotAsked."""
         key = _key(ask)
@@ -120,7 +120,7 @@ class Requests:
                     return found
             return self._open(ask, key, now_ms)
 
-    def wait(self, wait: Wait, now_ms: int) -> Answer:
+    def wait(self, wait: Wait, now_ms: int) -> GateAnswer:
         """The answer to the write that this request is about, asked by `wait.query_id`. Raises as `answer`."""
         row = self._file.execute("SELECT ask FROM requests WHERE approval_id = ? AND token = ?", _owned(wait)).fetchone()
         if row is None:
@@ -151,14 +151,14 @@ class Requests:
 
     # -- what the reviewer does
 
-    def open_requests(self, now_ms: int) -> list[Request]:
+    def open_requests(self, now_ms: int) -> list[DeskRequest]:
         """Those that wait for a decision, the oldest first."""
         rows = self._file.execute(
             "SELECT approval_id, ask, created_ms, expires_ms FROM requests WHERE state = 'pending' AND expires_ms > ? "
             "ORDER BY number",
             (now_ms,),
         )
-        return [Request(approval_id, _ask(ask), created, expires) for approval_id, ask, created, expires in rows]
+        return [DeskRequest(approval_id, _ask(ask), created, expires) for approval_id, ask, created, expires in rows]
 
     def decide(
         self,
@@ -180,12 +180,12 @@ class Requests:
 
     # -- rows
 
-    def _standing(self, newest: _Row, query_id: str, now_ms: int) -> Answer | None:
+    def _standing(self, newest: _Row, query_id: str, now_ms: int) -> GateAnswer | None:
         """What the newest request for a key says; None: it is over, and a new one is due."""
         if newest.claimed_by is not None:
             return None
         if newest.state == "denied":
-            denied = Denied(by=newest.decided_by, note=newest.note, approval_id=newest.approval_id)
+            denied = GateDenied(by=newest.decided_by, note=newest.note, approval_id=newest.approval_id)
             return denied if newest.expires_ms > now_ms else None
         if newest.expires_ms > now_ms:
             return Pending(approval_id=newest.approval_id, expires_at=newest.expires_ms)
@@ -194,7 +194,7 @@ class Requests:
             return Expired(approval_id=newest.approval_id)
         return None
 
-    def _open(self, ask: Ask, key: bytes, now_ms: int) -> Pending:
+    def _open(self, ask: GateAsk, key: bytes, now_ms: int) -> Pending:
         token = ask.mcp_token_id or ""
         count, first_ms = self._file.execute(
             "SELECT count(*), min(expires_ms) FROM requests WHERE state = 'pending' AND token = ? AND expires_ms > ?",
@@ -230,7 +230,7 @@ class Requests:
         self._file.execute("COMMIT")
 
 
-def _key(ask: Ask) -> bytes:
+def _key(ask: GateAsk) -> bytes:
     return sha256(msgspec.json.encode([ask.database, ask.sql, ask.intent, ask.mcp_token_id])).digest()
 
 
@@ -238,8 +238,8 @@ def _owned(wait: Wait) -> tuple[str, str]:
     return wait.approval_id, wait.mcp_token_id or ""
 
 
-def _ask(text: bytes) -> Ask:
-    return msgspec.json.decode(text, type=Ask)
+def _ask(text: bytes) -> GateAsk:
+    return msgspec.json.decode(text, type=GateAsk)
 
 
 def _approved(row: _Row) -> Approved:

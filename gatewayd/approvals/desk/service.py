@@ -10,7 +10,7 @@ import msgspec
 import trio
 
 from gatewayd.approvals.desk.requests import NotAsked, Requests, TooManyOpen
-from gatewayd.approvals.messages import Answer, Ask, Outcome, Pending, StatusAsked, Wait
+from gatewayd.approvals.messages import GateAnswer, GateAsk, Outcome, Pending, StatusAsked, Wait
 from gatewayd.http.exchange import BodyTooLarge, BodyTooSlow, Disconnected, Header
 from gatewayd.http.open_exchange import HttpExchange
 
@@ -92,14 +92,14 @@ class GateService:
     # -- the routes
 
     async def _ask(self, _exchange: HttpExchange, body: bytes) -> tuple[int, object]:
-        ask = _read(body, Ask)
+        ask = _read(body, GateAsk)
         answer = self._requests.answer(ask, self._clock_ms())
         self.asked.set()
         return 200, _about(answer, ask.query_id)
 
     async def _wait(self, exchange: HttpExchange, body: bytes) -> tuple[int, object]:
         wait = _read(body, Wait)
-        answer: Answer | None = None
+        answer: GateAnswer | None = None
         until = trio.current_time() + min(max(wait.wait_s, 0), WAIT_MOST_S)
         gone = trio.CancelScope()
         exchange.watch(gone)  # nothing is claimed for a gateway that has left
@@ -135,7 +135,7 @@ def _read(body: bytes, shape: type[T]) -> T:
     return msgspec.json.decode(body, type=shape)
 
 
-def _about(answer: Answer, query_id: str) -> Answer:
+def _about(answer: GateAnswer, query_id: str) -> GateAnswer:
     return msgspec.structs.replace(answer, query_id=query_id)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from gatewayd.approvals.desk.requests import Request
+from gatewayd.approvals.desk.requests import DeskRequest
 from gatewayd.approvals.messages import ROWS_COUNTED, Preview
 from gatewayd.cli.output import visible
 from gatewayd.sql.text.tokens import scan
@@ -19,7 +19,7 @@ _CLASSES: Final = {
 }
 
 
-def lines(request: Request, now_ms: int) -> Iterator[list[Piece]]:
+def lines(request: DeskRequest, now_ms: int) -> Iterator[list[Piece]]:
     """The request from its headline to its statement."""
     ask = request.ask
     minutes = max(0, request.expires_ms - now_ms) // 60_000

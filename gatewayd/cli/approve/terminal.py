@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 import trio
 
-from gatewayd.approvals.desk.requests import Request, Requests
+from gatewayd.approvals.desk.requests import DeskRequest, Requests
 from gatewayd.approvals.desk.service import PATH, GateService, now_ms
 from gatewayd.audit.ids import new_ulid
 from gatewayd.cli.approve.shown import Piece, lines
@@ -106,7 +106,7 @@ class Desk:
             else:
                 self._decide(request.approval_id, line)
 
-    async def _next(self, skipped: set[str]) -> Request:
+    async def _next(self, skipped: set[str]) -> DeskRequest:
         while True:
             asked = self._service.asked
             waiting = self._requests.open_requests(now_ms())
@@ -144,7 +144,7 @@ class Desk:
 
     # -- both
 
-    def _show(self, request: Request) -> None:
+    def _show(self, request: DeskRequest) -> None:
         for pieces in lines(request, now_ms()):
             self._line(pieces)
         self._line([("approve? ", "bold"), (_HOW, "dim")])

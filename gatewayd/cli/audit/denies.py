@@ -10,7 +10,7 @@ from gatewayd.audit.reader import AuditRow
 from gatewayd.cli import options
 from gatewayd.cli.audit import filters
 from gatewayd.cli.audit.lines import moment, one_line
-from gatewayd.cli.audit.search import AuditFile, Filter, cursor_of, open_audit_file
+from gatewayd.cli.audit.search import AuditFileView, Filter, cursor_of, open_audit_file
 from gatewayd.cli.output import Output, TableColumn, remark
 
 _COLUMNS = (
@@ -48,7 +48,7 @@ def command(
     remark(f"{len(denials)} denial{'' if len(denials) == 1 else 's'}{more}")
 
 
-def _record(audit: AuditFile, row: AuditRow) -> dict[str, Any]:
+def _record(audit: AuditFileView, row: AuditRow) -> dict[str, Any]:
     payload: dict[str, Any] = msgspec.json.decode(row.payload)
     sql = audit.statement(row.query_id)
     return {

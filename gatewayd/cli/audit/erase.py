@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from gatewayd.audit.erasing import Choice, choice_of, reason_of_erasure
+from gatewayd.audit.erasing import ErasureChoice, choice_of, reason_of_erasure
 from gatewayd.cli.output import remark, visible
 from gatewayd.config.exit_codes import CONFIGURATION, FAILURE
 from gatewayd.config.settings import audit_path, state_dir
@@ -41,7 +41,7 @@ def command(query_ids: tuple[str, ...], agent: str | None, before: str | None, r
     remark(f"erased the details of {rows} row{'' if rows == 1 else 's'}; everything that was proved before still is")
 
 
-def _erase(choice: Choice, reason: str) -> int:
+def _erase(choice: ErasureChoice, reason: str) -> int:
     import trio
 
     from gatewayd.audit.service import AuditFileLocked, AuditFileUnusable, AuditUnavailable, IdentityRefused, open_audit
@@ -68,7 +68,7 @@ def _erase(choice: Choice, reason: str) -> int:
     sys.exit(FAILURE)
 
 
-def _asked(choice: Choice, reason: str) -> int:
+def _asked(choice: ErasureChoice, reason: str) -> int:
     """Has the gatewayd that runs do it."""
     import httpx
 

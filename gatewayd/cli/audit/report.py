@@ -12,7 +12,7 @@ import msgspec
 from gatewayd.audit.ids import ulid_text
 from gatewayd.audit.reader import connect_for_reading
 from gatewayd.audit.report import Report, Reporter
-from gatewayd.audit.verdict import Verdict
+from gatewayd.audit.verdict import FileVerdict
 from gatewayd.audit.verify import Verifier
 from gatewayd.cli import options
 from gatewayd.cli.audit import filters
@@ -77,7 +77,7 @@ def _write(name: str, text: str) -> None:
     remark(f"wrote {name}")
 
 
-def _tell(output: Output, report: Report, verdict: Verdict) -> None:
+def _tell(output: Output, report: Report, verdict: FileVerdict) -> None:
     if not output.is_table:
         click.echo(json_line({"verdict": verdict.sentence, "findings": verdict.findings, **msgspec.to_builtins(report)}))
         return

@@ -60,7 +60,7 @@ class Filter(msgspec.Struct, frozen=True):
         return "".join(f" AND {condition}" for condition in given), list(given.values())
 
 
-class AuditFile:
+class AuditFileView:
     """The file, open for reading. Methods raise sqlite3.Error when it cannot be read."""
 
     def __init__(self, path: str) -> None:
@@ -175,11 +175,11 @@ def _recorded(id_: str, ts: int, database: str, agent: str | None, attempted: st
     return Recorded(id_, ts, database, agent, text.sql_raw, text.sql_fingerprint, said.decision, said.policy_rule, tables)
 
 
-def open_audit_file(path: str | None) -> AuditFile:
+def open_audit_file(path: str | None) -> AuditFileView:
     """The file named, or that of DB_PATH. Ends the command when there is none to read."""
     named = path or audit_path(os.environ)
     try:
-        file = AuditFile(named)
+        file = AuditFileView(named)
         file.last_id()
     except (sqlite3.Error, OSError) as failure:
         why = "there is no such file" if not Path(named).exists() else str(failure)

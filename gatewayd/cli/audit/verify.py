@@ -10,7 +10,7 @@ import msgspec
 
 from gatewayd.audit.heads import unproved_head
 from gatewayd.audit.reader import connect_for_reading
-from gatewayd.audit.verdict import Finding
+from gatewayd.audit.verdict import AuditFinding
 from gatewayd.audit.verify import Verifier, heads_in_log
 from gatewayd.cli import options
 from gatewayd.cli.audit.lines import moment
@@ -72,7 +72,7 @@ def _counts(verdict: msgspec.Struct) -> dict[str, object]:
     return {name: value for name, value in counted.items() if name != "findings"}
 
 
-def _show(output: Output, finding: Finding) -> None:
+def _show(output: Output, finding: AuditFinding) -> None:
     if not output.is_table:
         output.json(finding)
         return

@@ -7,7 +7,7 @@ import trio
 
 from gatewayd.audit.events import Agent
 from gatewayd.audit.service import AuditFileUnusable, open_audit
-from gatewayd.cli.audit.search import AuditFile, Filter
+from gatewayd.cli.audit.search import AuditFileView, Filter
 from gatewayd.cli.doctor.finding import Check, fail, ok
 from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.corridor.answer import Answered, Broken, NotServed, OnHold, Refused, Unaudited
@@ -38,7 +38,7 @@ async def canary(entry: DatabaseEntry) -> Check:
             return fail(
                 "canary", f"a scratch audit file cannot be used: {unusable.reason}", "look at the temporary folder (TMPDIR)"
             )
-        events = [row.event_type for row in AuditFile(path).rows_after("0", Filter())]
+        events = [row.event_type for row in AuditFileView(path).rows_after("0", Filter())]
     match answer:
         case Answered(result) if list(result.rows) == [b'{"canary":1}'] and events == _EVENTS:
             return ok("canary", f"{SQL}: decided, audited, run")

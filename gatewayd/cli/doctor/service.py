@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 
-from gatewayd.cli.agent import Unanswered, call_tool
+from gatewayd.cli.agent import NoToolAnswer, call_tool
 from gatewayd.cli.doctor.canary import AGENT, SQL
 from gatewayd.cli.doctor.finding import Check, fail, ok, warn
 from gatewayd.cli.policyfile import DatabaseEntry
@@ -34,7 +34,7 @@ async def checks(url: str, entries: tuple[DatabaseEntry, ...]) -> AsyncIterator[
             arguments["database"] = entry.name
         try:
             answer = await call_tool(url, AGENT, "query", arguments)
-        except Unanswered as unanswered:
+        except NoToolAnswer as unanswered:
             yield fail("as an agent", str(unanswered), "look at GATEWAY_ALLOWED_HOSTS, and at its log")
             return
         if answer.is_error or '"canary":1' not in answer.text:

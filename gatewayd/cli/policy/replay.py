@@ -11,7 +11,7 @@ import msgspec
 from gatewayd.audit.events import SQL_RAW_BYTES
 from gatewayd.cli import options
 from gatewayd.cli.audit.lines import one_line
-from gatewayd.cli.audit.search import AuditFile, cursor_of, open_audit_file
+from gatewayd.cli.audit.search import AuditFileView, cursor_of, open_audit_file
 from gatewayd.cli.output import Output, TableColumn, remark
 from gatewayd.cli.policy.decider import Decider, catalogs, decider
 from gatewayd.cli.policyfile import entries, policies_or_exit, policy_text
@@ -90,7 +90,7 @@ def command(
         sys.exit(FAILURE)
 
 
-def _replay(audit: AuditFile, cursor: str, deciders: Mapping[str, Decider]) -> Replay:
+def _replay(audit: AuditFileView, cursor: str, deciders: Mapping[str, Decider]) -> Replay:
     replay = Replay()
     with progress("deciding again", audit.attempts(cursor)) as shown:
         for recorded in audit.recorded(cursor):

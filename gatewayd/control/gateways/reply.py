@@ -6,7 +6,7 @@ import msgspec
 
 from gatewayd.control.console import Console
 from gatewayd.control.trust.signing import signers
-from gatewayd.link.formats.answers import Refusal, RefusalReason, sign_answer
+from gatewayd.link.formats.answers import RefusalAnswer, RefusalReason, sign_answer
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -26,5 +26,5 @@ def refused(status: int, text: str, headers: tuple[tuple[bytes, bytes], ...] = (
 
 def refusal(console: Console, gateway_id: str, digest: str, reason: RefusalReason, message: str = "") -> Reply:
     """A signed refusal of the request with this digest."""
-    said = Refusal(gateway_id, digest, reason, console.now_ms(), message)
+    said = RefusalAnswer(gateway_id, digest, reason, console.now_ms(), message)
     return Reply(403, sign_answer(said, signers(console.secrets.signing)))

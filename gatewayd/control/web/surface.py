@@ -28,7 +28,7 @@ from gatewayd.control.web.page import page
 from gatewayd.control.web.route import JSON_BYTES, Route
 from gatewayd.control.web.table import EXCHANGES, ROUTES
 from gatewayd.http.asgi import asgi
-from gatewayd.http.exchange import Head
+from gatewayd.http.exchange import HttpHead
 from gatewayd.http.open_exchange import HttpExchange
 from gatewayd.http.server import ServerStatistics
 
@@ -64,7 +64,7 @@ class Surface:
                 return
         await self._pages(exchange)
 
-    def incoming(self, head: Head, client: str) -> Incoming:
+    def incoming(self, head: HttpHead, client: str) -> Incoming:
         headers: dict[str, str] = {}
         for name, value in head.headers:
             key, text = name.decode("latin-1"), value.decode("latin-1")

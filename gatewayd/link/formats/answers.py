@@ -44,7 +44,7 @@ class Freshness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 RefusalReason = Literal["cut", "duplicated", "late", "clock", "status", "not_now"]
 
 
-class Refusal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RefusalAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A request that is refused, and by whom: only this cuts the link (`cut`, `duplicated`).
 
     `status`: the control plane does not know what a newer gateway reports. `clock`: `ts` is its own time.
@@ -110,11 +110,11 @@ class EnrolAnswer(msgspec.Struct, frozen=True):
     trust: msgspec.Raw
 
 
-SignedAnswer = TypeVar("SignedAnswer", Freshness, Refusal, Ack, Conflict)
-_KINDS: Final[dict[type, DocumentKind]] = {Freshness: "freshness", Refusal: "refusal", Ack: "ack", Conflict: "conflict"}
+SignedAnswer = TypeVar("SignedAnswer", Freshness, RefusalAnswer, Ack, Conflict)
+_KINDS: Final[dict[type, DocumentKind]] = {Freshness: "freshness", RefusalAnswer: "refusal", Ack: "ack", Conflict: "conflict"}
 
 
-def sign_answer(answer: Freshness | Refusal | Ack | Conflict | Enrolment, keys: Sequence[SigningKey]) -> bytes:
+def sign_answer(answer: Freshness | RefusalAnswer | Ack | Conflict | Enrolment, keys: Sequence[SigningKey]) -> bytes:
     return seal("enrolment" if isinstance(answer, Enrolment) else _KINDS[type(answer)], answer, keys)
 
 

@@ -10,7 +10,7 @@ from gatewayd.masking.rules.mask_rules import NONE, MaskRules
 from gatewayd.masking.transforms.in_python import Keyed, transform
 from gatewayd.policy.file.model import Mask, NullOut
 from gatewayd.sql.facts.statement import Statement
-from gatewayd.sql.lineage.origins import Column, Entangled, Mark, Marks, Plain, Source
+from gatewayd.sql.lineage.origins import ColumnSource, Entangled, Mark, MarkedColumns, Plain, TracedColumn
 from gatewayd.sql.lineage.through_selects import Queries
 from gatewayd.sql.lineage.through_writes import change
 
@@ -40,14 +40,14 @@ class _Rule(tuple[Mask, Family]):
     __slots__ = ()
 
 
-def marks_of(rules: MaskRules) -> Marks:
+def marks_of(rules: MaskRules) -> MarkedColumns:
     """The marks of these rules, kept with them."""
     if rules.marks is None:
         rules.marks = _made(rules)
     return rules.marks
 
 
-def _made(rules: MaskRules) -> Marks:
+def _made(rules: MaskRules) -> MarkedColumns:
     catalog = rules.catalog
 
     def of(relation: Relation) -> Mapping[str, Mark]:
@@ -65,7 +65,7 @@ def _made(rules: MaskRules) -> Marks:
     def both(one: Mark, other: Mark) -> Mark:
         return one if one == other else Mark(_Rule((NullOut(), "other")), keeps_null=False)
 
-    return Marks(catalog, of, both)
+    return MarkedColumns(catalog, of, both)
 
 
 def _is_null_or_not(type_: str, kind: Family) -> bool:
@@ -83,7 +83,7 @@ def kinds(rules: MaskRules, relation: Relation) -> Mapping[str, str]:
     return {column.name: _kind(column.source) for column in columns if column.source is not None}
 
 
-def _kind(source: Source) -> str:
+def _kind(source: ColumnSource) -> str:
     if not isinstance(source, Plain):
         return WITHHELD
     return str(mask_of(source).__struct_config__.tag)
@@ -95,7 +95,7 @@ def mask_of(source: Plain) -> Mask:
     return rule[0]
 
 
-def masking_of(statement: Statement, columns: tuple[Column, ...], marks: Marks, salt: bytes) -> PostExec:
+def masking_of(statement: Statement, columns: tuple[TracedColumn, ...], marks: MarkedColumns, salt: bytes) -> PostExec:
     masked: list[Masked] = []
     sources: dict[str, None] = {}
     for place, column in enumerate(columns):

@@ -12,7 +12,7 @@ from gatewayd.masking.rules.families import family, misfit
 from gatewayd.policy.file.model import Mask, NullOut, Policy
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.facts.statement import RelationUse
-from gatewayd.sql.lineage.origins import Marks
+from gatewayd.sql.lineage.origins import MarkedColumns
 
 Masks = Mapping[str, Mask]
 """Masks by column name."""
@@ -30,7 +30,7 @@ class MaskRules:
         self._masks: dict[int, Masks] = {}
         self._above: dict[int, tuple[Masks, ...]] = {}
         self.views: dict[int, Masks | None] = {}  # views.py's memory
-        self.marks: Marks | None = None  # marks.py's
+        self.marks: MarkedColumns | None = None  # marks.py's
 
     def located(self, use: RelationUse) -> Relation | None:
         """The relation that PostgreSQL would find: pg_catalog first, then public. None: not in the catalog."""

@@ -21,10 +21,10 @@ from gatewayd.mcp.messages import (
     CallParams,
     CallResult,
     Id,
-    Meta,
     Notification,
     ProtocolError,
     Request,
+    RequestMeta,
     TextContent,
 )
 
@@ -124,7 +124,7 @@ async def _call(
     return None
 
 
-def progress_of(meta: Meta | msgspec.UnsetType, notify: Notify) -> SendProgress | None:
+def progress_of(meta: RequestMeta | msgspec.UnsetType, notify: Notify) -> SendProgress | None:
     """A sender of progress when the request asked for it, else None."""
     if isinstance(meta, msgspec.UnsetType) or isinstance(meta.progress_token, msgspec.UnsetType):
         return None

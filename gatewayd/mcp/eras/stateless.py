@@ -20,9 +20,9 @@ from gatewayd.mcp.messages import (
     STATELESS_VERSIONS,
     UNSUPPORTED_VERSION,
     CallParams,
-    Meta,
     ProtocolError,
     Request,
+    RequestMeta,
     StatelessCallResult,
     TextContent,
 )
@@ -64,7 +64,7 @@ def is_stateless(request: Request, text: bytes | msgspec.Raw | None) -> bool:
     return not isinstance(params.meta.protocol_version, msgspec.UnsetType)
 
 
-def meta_of(request: Request) -> tuple[Meta, CallParams | None] | ProtocolError:
+def meta_of(request: Request) -> tuple[RequestMeta, CallParams | None] | ProtocolError:
     """`_meta`, and the whole params of a tool call, decoded once; refused where a required key is missing."""
     params: messages.AnyParams | CallParams | ProtocolError
     params = messages.call_params(request) if request.method == "tools/call" else messages.any_params(request)
@@ -80,7 +80,7 @@ def meta_of(request: Request) -> tuple[Meta, CallParams | None] | ProtocolError:
     return meta, params if isinstance(params, CallParams) else None
 
 
-def check_version(request: Request, meta: Meta) -> ProtocolError | None:
+def check_version(request: Request, meta: RequestMeta) -> ProtocolError | None:
     """The refusal of a version that is not served, or None."""
     if meta.protocol_version in STATELESS_VERSIONS:
         return None
@@ -89,7 +89,7 @@ def check_version(request: Request, meta: Meta) -> ProtocolError | None:
 
 
 def check_headers(
-    request: Request, meta: Meta, params: CallParams | None, found: Found, repeated: frozenset[bytes]
+    request: Request, meta: RequestMeta, params: CallParams | None, found: Found, repeated: frozenset[bytes]
 ) -> ProtocolError | None:
     """`MCP-Protocol-Version`, `Mcp-Method` and, for a tool call, `Mcp-Name` must be there once and equal the body."""
     expected = [(_PROTOCOL_VERSION_HEADER, meta.protocol_version), (b"mcp-method", request.method)]
@@ -109,7 +109,7 @@ def check_headers(
 async def answer(
     dispatch: Dispatch,
     request: Request,
-    meta: Meta,
+    meta: RequestMeta,
     params: CallParams | None,
     *,
     token_id: str | None,

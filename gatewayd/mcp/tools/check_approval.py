@@ -5,16 +5,19 @@ from typing import Final
 import msgspec
 
 from gatewayd.approvals.gate import Unavailable
-from gatewayd.approvals.messages import State, Status, StatusAsked
+from gatewayd.approvals.messages import GrantState, Status, StatusAsked
 from gatewayd.approvals.words import NEXT, iso, legible
-from gatewayd.corridor.hold import Approvals
+from gatewayd.corridor.hold import HeldWrites
 from gatewayd.mcp.dispatch import Tool, ToolCall, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments
 from gatewayd.mcp.tools.arguments import InvalidArguments, decode
 
 STATUS_S: Final = 8.0
 ID_CHARACTERS: Final = 64
-_EXECUTED: Final[dict[State, bool | None]] = {"executed": True, "consumed": None}  # whether the write took effect; others: False
+_EXECUTED: Final[dict[GrantState, bool | None]] = {
+    "executed": True,
+    "consumed": None,
+}  # whether the write took effect; others: False
 _DECIDED: Final = ("approved", "denied")
 
 
@@ -22,7 +25,7 @@ class Arguments(msgspec.Struct, forbid_unknown_fields=True):
     approval_id: str
 
 
-def check_approval_tool(approvals: Approvals) -> Tool:
+def check_approval_tool(approvals: HeldWrites) -> Tool:
     async def call(call: ToolCall) -> ToolResult:
         try:
             approval_id = _approval_id(decode(call.arguments, Arguments).approval_id)

@@ -6,7 +6,7 @@ Walks are loops over sets: a cycle of views, or a view a thousand levels deep, e
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from gatewayd.catalog import FIRST_USER_OID, Catalog, Event, Relation
+from gatewayd.catalog import FIRST_USER_OID, Catalog, Relation, WriteEvent
 from gatewayd.policy.decide.access import Resolved, resolve, strictest
 from gatewayd.policy.file.model import TableAccess
 
@@ -57,7 +57,7 @@ class Reach:
 
         return self._walk(relation, touches)
 
-    def written(self, relation: Relation, *, only: bool, events: Collection[Event] | None) -> list[Relation]:
+    def written(self, relation: Relation, *, only: bool, events: Collection[WriteEvent] | None) -> list[Relation]:
         """What a write to the relation may write."""
         return [each for each, _ in self._catalog.written(relation, only=only, events=events).values()]
 

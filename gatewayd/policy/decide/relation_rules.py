@@ -4,7 +4,7 @@ by views, partitions, rules, foreign tables, sequences and indexes. Worked out o
 
 from typing import Final
 
-from gatewayd.catalog import Catalog, Event, Relation
+from gatewayd.catalog import Catalog, Relation, WriteEvent
 from gatewayd.policy.decide import access
 from gatewayd.policy.decide.access import PERMITS, Resolved, resolve
 from gatewayd.policy.decide.function_rules import FunctionRules
@@ -33,7 +33,7 @@ class RelationRules:
         self._functions = functions
         self._reach = Reach(policy.table_access, catalog)
         self._reads: dict[tuple[int, bool, bool], Refusal | None] = {}
-        self._writes: dict[tuple[int, bool, bool, tuple[Event, ...] | None], Refusal | None] = {}
+        self._writes: dict[tuple[int, bool, bool, tuple[WriteEvent, ...] | None], Refusal | None] = {}
         self._vouches: dict[int, bool] = {}
 
     def locate(self, use: RelationUse) -> tuple[str, str]:
@@ -215,7 +215,7 @@ class RelationRules:
         return refused
 
     def _work_out_write(
-        self, relation: Relation, *, only: bool, through: bool, events: tuple[Event, ...] | None
+        self, relation: Relation, *, only: bool, through: bool, events: tuple[WriteEvent, ...] | None
     ) -> Refusal | None:
         reach = self._reach
         written = reach.written(relation, only=only, events=events) if through else reach.descent(relation, only=only)

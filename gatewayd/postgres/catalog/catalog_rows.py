@@ -11,10 +11,10 @@ from typing import Any, Final
 import asyncpg
 import trio
 
-from gatewayd.catalog import FIRST_USER_OID, Catalog, Column, Constraint, Event, Function, Operator, Relation, Rule, Type
+from gatewayd.catalog import FIRST_USER_OID, Catalog, Column, Constraint, Function, Operator, Relation, Rule, Type, WriteEvent
 from gatewayd.postgres.catalog.catalog_queries import Rows
 from gatewayd.postgres.catalog.overload_rows import overloads
-from gatewayd.postgres.catalog.type_reach import Reach, Reaches
+from gatewayd.postgres.catalog.type_reach import Reaches, TypeReach
 from gatewayd.sql.builtins import lookup as builtins
 
 _RELATION_KINDS: Final[dict[str, Any]] = {
@@ -39,7 +39,7 @@ _TYPE_KINDS: Final[dict[str, Any]] = {
     "p": "pseudo",
 }
 _BATCH: Final = 50
-_EVENTS: Final[dict[str, Event]] = {"2": "update", "3": "insert", "4": "delete"}
+_EVENTS: Final[dict[str, WriteEvent]] = {"2": "update", "3": "insert", "4": "delete"}
 """pg_rewrite.ev_type; "1" is a view's own rule."""
 _VOLATILITIES: Final[dict[str, Any]] = {"i": "immutable", "s": "stable", "v": "volatile"}
 
@@ -87,8 +87,8 @@ class _Work:
             generated[row["relation"]].append((row["name"], tuple(row["sources"])))
         constraints = self._constraints()
         reads: dict[int, set[int]] = defaultdict(set)
-        targets: dict[int, dict[Event, set[int]]] = defaultdict(lambda: defaultdict(set))
-        runs: dict[int, Reach] = defaultdict(Reach)
+        targets: dict[int, dict[WriteEvent, set[int]]] = defaultdict(lambda: defaultdict(set))
+        runs: dict[int, TypeReach] = defaultdict(TypeReach)
         for row in self.rows.rules:
             match row["class"]:
                 case "none":
@@ -169,7 +169,7 @@ class _Work:
         for row in self.rows.aggregates:
             parts[row["aggregate"]].append(row)
         for row in self.rows.functions:
-            reach = Reach()
+            reach = TypeReach()
             volatility, security_definer = row["volatility"], row["security_definer"]
             for part in parts.get(row["oid"], ()):
                 volatility = max(volatility, part["volatility"])  # i < s < v

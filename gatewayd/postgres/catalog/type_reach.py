@@ -14,7 +14,7 @@ from gatewayd.postgres.catalog.catalog_queries import Rows
 from gatewayd.sql.builtins import lookup as builtins
 
 
-class Reach(msgspec.Struct):
+class TypeReach(msgspec.Struct):
     """What something runs: oids of user-defined functions, names of built-in ones that are not plainly allowed."""
 
     functions: set[int] = msgspec.field(default_factory=set)
@@ -24,7 +24,7 @@ class Reach(msgspec.Struct):
     def is_something(self) -> bool:
         return bool(self.functions or self.builtins)
 
-    def take(self, other: "Reach") -> None:
+    def take(self, other: "TypeReach") -> None:
         self.functions |= other.functions
         self.builtins |= other.builtins
 
@@ -42,9 +42,9 @@ class Reaches:
         self._checked_types: dict[int, set[int]] = defaultdict(set)
         self._own = self._own_reach()
         self._casts = self._casts_reach()
-        self._reached: dict[int, Reach] = {}
+        self._reached: dict[int, TypeReach] = {}
 
-    def run(self, reach: Reach, function: int) -> None:
+    def run(self, reach: TypeReach, function: int) -> None:
         """Adds a function, by its oid, to what `reach` runs."""
         if function >= FIRST_USER_OID:
             reach.functions.add(function)
@@ -53,14 +53,14 @@ class Reaches:
             if builtin is None or builtin.verdict is not builtins.Verdict.ALLOWED:
                 reach.builtins.add(sys.intern(name))
 
-    def of_type(self, oid: int) -> Reach:
+    def of_type(self, oid: int) -> TypeReach:
         """What a conversion to or from a type runs, through domains, arrays, ranges and composites at any depth.
 
         Casts count for the type itself and the types it is a domain over: parts of a value are converted by input and output.
         """
         found = self._reached.get(oid)
         if found is None:
-            found = Reach()
+            found = TypeReach()
             seen: set[int] = set()
             waiting = [oid]
             while waiting:  # a walk of its own for each type: types may contain each other in a circle
@@ -88,9 +88,9 @@ class Reaches:
         parts.discard(0)
         return parts
 
-    def _own_reach(self) -> dict[int, Reach]:
+    def _own_reach(self) -> dict[int, TypeReach]:
         """What the conversions of each type run by themselves: input and output, CHECKs."""
-        own: dict[int, Reach] = defaultdict(Reach)
+        own: dict[int, TypeReach] = defaultdict(TypeReach)
         for row in self._rows.types:
             for function in row["functions"]:
                 if function >= FIRST_USER_OID:
@@ -105,11 +105,11 @@ class Reaches:
                     self.run(own[row["type"]], row["oid"])
         return own
 
-    def _casts_reach(self) -> dict[int, Reach]:
+    def _casts_reach(self) -> dict[int, TypeReach]:
         """What casts to each type run. For a user-defined source too where PostgreSQL casts by itself (IMPLICIT, AS ASSIGNMENT):
         no statement names the target then. Not for a built-in source, which nearly every statement touches: what it is cast to
         is user-defined, and speaks for itself."""
-        casts: dict[int, Reach] = defaultdict(Reach)
+        casts: dict[int, TypeReach] = defaultdict(TypeReach)
         for row in self._rows.casts:
             self.run(casts[row["target"]], row["function"])
             if row["source"] is not None:

@@ -19,14 +19,14 @@ from gatewayd.postgres.execute.output_names import is_surely_distinct
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.facts.statement import RelationUse, Star, Statement
 
-Marks = tuple[tuple[int, int], ...]
+RowMarks = tuple[tuple[int, int], ...]
 
 
 class Evidence(msgspec.Struct, frozen=True):
     """Rows are `oid:xmin,…` in the order of oids, as `row_marks.py` lists them."""
 
-    shapes: Marks = ()  # oid, shape_mark
-    keys: Marks = ()  # oid, keys_mark
+    shapes: RowMarks = ()  # oid, shape_mark
+    keys: RowMarks = ()  # oid, keys_mark
     functions: tuple[str, ...] = ()  # every user-defined function of these names …
     function_rows: str = ""  # … has its row here
     reached: tuple[int, ...] = ()  # functions that relations, operators and types run, by oid

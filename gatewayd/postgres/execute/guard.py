@@ -17,7 +17,7 @@ import msgspec
 
 from gatewayd.postgres.catalog.row_marks import EVERYWHERE, KEYS, SHAPE, functions, functions_named, types_named
 from gatewayd.postgres.driver.session import Connection
-from gatewayd.postgres.execute.evidence import Evidence, Marks
+from gatewayd.postgres.execute.evidence import Evidence, RowMarks
 from gatewayd.postgres.execute.failure import FAILURES, failed
 from gatewayd.postgres.execute.result import CatalogChanged
 
@@ -113,7 +113,7 @@ def _arguments(evidence: Evidence) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _marks(marks: Marks) -> tuple[str, ...]:
+def _marks(marks: RowMarks) -> tuple[str, ...]:
     return (_numbers(oid for oid, _ in marks), _numbers(mark for _, mark in marks)) if marks else ()
 
 

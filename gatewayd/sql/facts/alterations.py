@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from gatewayd.sql.facts.definitions import not_concurrently, sequence_options
 from gatewayd.sql.facts.kinds import RELATION_WORDS, kind_of, spaced
 from gatewayd.sql.facts.scope import RangeItem, Scope
-from gatewayd.sql.facts.walk import Handler, Walk
+from gatewayd.sql.facts.walk import NodeHandler, Walk
 from gatewayd.sql.text.parse import Node
 
 # Sub-commands whose `def` is walked: a column, a constraint or an expression.
@@ -106,4 +106,4 @@ def _command(walk: Walk, body: Node, relation: Node, inside: Scope) -> None:
         walk.refuse("CASCADE, which reaches relations that the statement does not name,", relation)
 
 
-HANDLERS: Mapping[str, Handler] = {"AlterTableStmt": alter_table}
+HANDLERS: Mapping[str, NodeHandler] = {"AlterTableStmt": alter_table}

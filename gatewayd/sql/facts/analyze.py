@@ -10,7 +10,7 @@ from gatewayd.sql.facts import columns_used as columns
 from gatewayd.sql.facts import row_writes as changes
 from gatewayd.sql.facts import selects as queries
 from gatewayd.sql.facts.kinds import ALLOWED, kind_of, leftmost
-from gatewayd.sql.facts.outputs import Columns, Outputs
+from gatewayd.sql.facts.outputs import OutputNames, Outputs
 from gatewayd.sql.facts.scope import Scope
 from gatewayd.sql.facts.statement import Category, RelationUse, Statement, Unparsed
 from gatewayd.sql.facts.walk import Walk, steps
@@ -129,7 +129,7 @@ def _form(node: str, walk: Walk) -> Literal["query", "utility", "dml"]:
     return "dml" if walk.modifies else "query"
 
 
-def _returns(node: str, body: Node, walk: Walk, outputs: Outputs) -> Columns | None:
+def _returns(node: str, body: Node, walk: Walk, outputs: Outputs) -> OutputNames | None:
     """The result columns; None for a statement without a result."""
     if node == "SelectStmt":
         return None if walk.defines else outputs.of_statement(body)

@@ -9,7 +9,7 @@ from gatewayd.sql.facts.grammar import NODES
 from gatewayd.sql.facts.kinds import ALLOWED, PART_WORDS, RELATION_WORDS, kind_of, object_words
 from gatewayd.sql.facts.scope import RangeItem, Scope
 from gatewayd.sql.facts.selects import into, words
-from gatewayd.sql.facts.walk import Handler, Walk
+from gatewayd.sql.facts.walk import NodeHandler, Walk
 from gatewayd.sql.text.parse import Node
 
 SEQUENCE_OPTIONS = frozenset({"as", "cache", "cycle", "increment", "maxvalue", "minvalue", "owned_by", "restart", "start"})
@@ -306,12 +306,12 @@ def _relation_of(names: tuple[str, ...], body: Node | None) -> Node:
     return relation
 
 
-def _children(node: str) -> Handler:
+def _children(node: str) -> NodeHandler:
     form = NODES[node]
     return lambda walk, body, scope: walk.push_children(form, body, scope)
 
 
-HANDLERS: Mapping[str, Handler] = {
+HANDLERS: Mapping[str, NodeHandler] = {
     "ExplainStmt": explain,
     "VariableShowStmt": show,
     "CreateStmt": create_table,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.facts.grammar import NODES
 from gatewayd.sql.facts.scope import Scope
-from gatewayd.sql.facts.walk import Handler, Walk, Watched
+from gatewayd.sql.facts.walk import NodeHandler, Walk, Watched
 from gatewayd.sql.text.parse import Node
 from gatewayd.sql.text.type_name import type_names
 
@@ -240,7 +240,7 @@ def json_func(walk: Walk, body: Node, scope: Scope) -> None:
     walk.push_children(_JSON_FUNC, body, scope)
 
 
-def _call_before(since: int, node: str, name: str) -> Handler:
+def _call_before(since: int, node: str, name: str) -> NodeHandler:
     form = NODES[node]
 
     def handler(walk: Walk, body: Node, scope: Scope) -> None:
@@ -250,7 +250,7 @@ def _call_before(since: int, node: str, name: str) -> Handler:
     return handler
 
 
-HANDLERS: Mapping[str, Handler] = {
+HANDLERS: Mapping[str, NodeHandler] = {
     **{node: _call_before(160000, node, name) for node, name in _SINCE_16.items()},
     **{node: _call_before(170000, node, name) for node, name in _SINCE_17.items()},
     "JsonFuncExpr": json_func,

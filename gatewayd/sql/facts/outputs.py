@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from gatewayd.sql.facts.scope import Query, RangeItem, Scope
+from gatewayd.sql.facts.scope import QueryLevel, RangeItem, Scope
 from gatewayd.sql.facts.statement import FieldUse, FunctionUse, Star
 from gatewayd.sql.facts.walk import Walk
 from gatewayd.sql.text.parse import Node
 
-Columns = tuple[str | Star, ...]
-UNKNOWN: Columns = (Star(),)
+OutputNames = tuple[str | Star, ...]
+UNKNOWN: OutputNames = (Star(),)
 MAX_COLUMNS = 1664  # PostgreSQL's own limit of a target list: stars of stars must not grow without end
 NO_NAME = "?column?"
 
@@ -70,9 +70,11 @@ class Outputs:
         self._selections = walk.fields
         self._functions = walk.functions
         self._projections = walk.projections
-        self._told: dict[int, tuple[Columns, tuple[str, ...]]] = {}  # by id() of an item: its columns, and the names among them
+        self._told: dict[
+            int, tuple[OutputNames, tuple[str, ...]]
+        ] = {}  # by id() of an item: its columns, and the names among them
 
-    def of_statement(self, body: Node) -> Columns:
+    def of_statement(self, body: Node) -> OutputNames:
         """The result columns of a SELECT, or of the RETURNING of a DML; empty for a DML without one."""
         return self._of_query(self._queries[id(body)])
 
@@ -122,14 +124,14 @@ class Outputs:
             return FieldUse(name, position, columns=names)
         return FieldUse(name, position, outputs=columns)
 
-    def _of_query(self, query: Query) -> Columns:
+    def _of_query(self, query: QueryLevel) -> OutputNames:
         if query.columns is None:
             query.columns = UNKNOWN  # while it is being worked out: a query that reads itself
             query.columns = self._work_out(query)
-        known: Columns = query.columns
+        known: OutputNames = query.columns
         return known
 
-    def _work_out(self, query: Query) -> Columns:
+    def _work_out(self, query: QueryLevel) -> OutputNames:
         while query.arms:  # a set operation has the names of its first arm
             first = self._queries.get(id(query.arms[0]))
             if first is None:
@@ -156,7 +158,7 @@ class Outputs:
             column for index, column in enumerate(columns) if index == 0 or column != unknown or columns[index - 1] != unknown
         )
 
-    def _of_star(self, node: Node, query: Query) -> Columns:
+    def _of_star(self, node: Node, query: QueryLevel) -> OutputNames:
         if "ColumnRef" not in node:
             return UNKNOWN  # (expression).*
         names = node["ColumnRef"]["fields"]
@@ -170,8 +172,8 @@ class Outputs:
                 return UNKNOWN
         return tuple(columns)
 
-    def _of_item(self, item: RangeItem) -> Columns:
-        columns: Columns = UNKNOWN
+    def _of_item(self, item: RangeItem) -> OutputNames:
+        columns: OutputNames = UNKNOWN
         if item.relation is not None:
             columns = (Star(item.relation.index),)
         elif item.kind == "known":
@@ -187,12 +189,12 @@ class Outputs:
         return columns if len(columns) <= MAX_COLUMNS else UNKNOWN
 
     @staticmethod
-    def _of_join(left: Columns, right: Columns, item: RangeItem) -> Columns:
+    def _of_join(left: OutputNames, right: OutputNames, item: RangeItem) -> OutputNames:
         if not item.natural and not item.merged:
             return (*left, *right)
         if any(type(column) is Star for column in (*left, *right)):
             return UNKNOWN  # the merged columns are left out of a relation's own
-        merged: Columns = item.merged or tuple(column for column in left if column in set(right))
+        merged: OutputNames = item.merged or tuple(column for column in left if column in set(right))
         both = set(merged)
         return (*merged, *(column for column in left if column not in both), *(column for column in right if column not in both))
 
@@ -274,7 +276,7 @@ def _is_star(node: Node) -> bool:
     return False
 
 
-def _rename(columns: Columns, aliases: tuple[str, ...]) -> Columns:
+def _rename(columns: OutputNames, aliases: tuple[str, ...]) -> OutputNames:
     """A column alias list renames the first columns."""
     if all(type(column) is str for column in columns[: len(aliases)]):
         return (*aliases, *columns[len(aliases) :])

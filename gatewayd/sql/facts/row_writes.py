@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from gatewayd.catalog import Event
+from gatewayd.catalog import WriteEvent
 from gatewayd.sql.facts.grammar import NODES
-from gatewayd.sql.facts.scope import Query, RangeItem, Scope
+from gatewayd.sql.facts.scope import QueryLevel, RangeItem, Scope
 from gatewayd.sql.facts.selects import aliased, from_clause, from_item, open_with
-from gatewayd.sql.facts.walk import Handler, Walk
+from gatewayd.sql.facts.walk import NodeHandler, Walk
 from gatewayd.sql.text.parse import Node
 
 CRASHES: Final = "(a, b) = (SELECT …) in more than one WHEN clause of a MERGE, of which PostgreSQL's server process dies,"
@@ -18,7 +18,7 @@ def insert(walk: Walk, body: Node, outside: Scope) -> None:
     outside, scope, query = _open(walk, body, outside, "INSERT")
     conflict = body.get("onConflictClause")
     updates = conflict is not None and conflict.get("action") != "ONCONFLICT_NOTHING"
-    events: tuple[Event, ...] = ("insert", "update") if updates else ("insert",)
+    events: tuple[WriteEvent, ...] = ("insert", "update") if updates else ("insert",)
     item = _target(walk, body["relation"], reads=conflict is not None or "returningClause" in body, events=events)
     scope.add(item)
     query.parts.append(item)
@@ -99,18 +99,18 @@ def merge_when(walk: Walk, body: Node, scope: Scope) -> None:
     walk.push_children(NODES["MergeWhenClause"], body, scope)
 
 
-def _open(walk: Walk, body: Node, outside: Scope, verb: str) -> tuple[Scope, Scope, Query]:
+def _open(walk: Walk, body: Node, outside: Scope, verb: str) -> tuple[Scope, Scope, QueryLevel]:
     walk.modifies = True
     walk.site("block_dml", verb, body["relation"].get("location", -1))
     if "withClause" in body:
         outside = outside.with_ctes(open_with(walk, body["withClause"], outside))
     scope = Scope(outside.ctes, outside)
-    query = Query(scope)
+    query = QueryLevel(scope)
     walk.query(body, query)
     return outside, scope, query
 
 
-def _target(walk: Walk, relation: Node, *, reads: bool, events: tuple[Event, ...] | None = None) -> RangeItem:
+def _target(walk: Walk, relation: Node, *, reads: bool, events: tuple[WriteEvent, ...] | None = None) -> RangeItem:
     """A target is never a CTE (trap 1)."""
     item = aliased(RangeItem("relation", relation.get("relname", "")), relation)
     item.relation = walk.use(relation, reads=reads, writes=True)
@@ -126,7 +126,7 @@ def _named(item: RangeItem, name: str | None) -> RangeItem:
     return other
 
 
-def _returning(walk: Walk, body: Node, scope: Scope, query: Query, target: RangeItem) -> None:
+def _returning(walk: Walk, body: Node, scope: Scope, query: QueryLevel, target: RangeItem) -> None:
     clause = body.get("returningClause")
     if clause is None:
         return
@@ -164,7 +164,7 @@ def _is_constant(condition: Node | None) -> bool:
     return True
 
 
-HANDLERS: Mapping[str, Handler] = {
+HANDLERS: Mapping[str, NodeHandler] = {
     "InsertStmt": insert,
     "UpdateStmt": update,
     "DeleteStmt": delete,

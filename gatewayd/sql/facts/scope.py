@@ -128,7 +128,7 @@ class Scope:
         return None if self.ctes is None else self.ctes.find(name)
 
 
-class Query:
+class QueryLevel:
     """One SELECT, or a DML with RETURNING, as far as others ask for its columns or lock its relations."""
 
     __slots__ = ("arms", "columns", "parts", "scope", "targets", "values")

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from gatewayd.sql.facts.grammar import NODES
 from gatewayd.sql.facts.outputs import Outputs
-from gatewayd.sql.facts.scope import UNLIMITED, Cte, Ctes, Query, RangeItem, Scope
-from gatewayd.sql.facts.walk import Handler, Walk
+from gatewayd.sql.facts.scope import UNLIMITED, Cte, Ctes, QueryLevel, RangeItem, Scope
+from gatewayd.sql.facts.walk import NodeHandler, Walk
 from gatewayd.sql.text.parse import Node
 
 _SAMPLE_METHODS = frozenset({"bernoulli", "system"})  # handlers of pg_catalog, which is searched first
@@ -22,7 +22,7 @@ def select(walk: Walk, body: Node, outside: Scope) -> None:
         if id(body) != walk.creator:
             walk.refuse("INTO inside a statement", body["intoClause"]["rel"])
     scope = Scope(outside.ctes, outside)
-    query = Query(scope)
+    query = QueryLevel(scope)
     walk.query(body, query)
     if body.get("op", "SETOP_NONE") != "SETOP_NONE":
         query.arms = (body["larg"], body["rarg"])
@@ -105,7 +105,7 @@ def into(walk: Walk, body: Node) -> None:
     walk.use(body["rel"], reads=False, writes=True, creates=True)
 
 
-def from_clause(walk: Walk, nodes: Iterable[Node], scope: Scope, query: Query) -> None:
+def from_clause(walk: Walk, nodes: Iterable[Node], scope: Scope, query: QueryLevel) -> None:
     """Add the items of one FROM (or USING) list to `scope`, each seeing those before it where it is LATERAL."""
     for node in nodes:
         part, visible = from_item(walk, node, scope, scope.so_far())
@@ -242,7 +242,7 @@ def join(walk: Walk, body: Node, level: Scope, left: Scope) -> tuple[RangeItem, 
     return part, ([part] if part.name is not None else visible)
 
 
-def lock(walk: Walk, body: Node, query: Query) -> None:
+def lock(walk: Walk, body: Node, query: QueryLevel) -> None:
     """FOR UPDATE/SHARE: without OF it locks every relation of this FROM, also inside subqueries of it."""
     walk.check("LockingClause", body)
     walk.locks = True
@@ -301,4 +301,4 @@ def words(nodes: Iterable[Node] | None) -> tuple[str, ...]:
     return tuple(node["String"].get("sval", "") for node in nodes) if nodes else ()
 
 
-HANDLERS: Mapping[str, Handler] = {"SelectStmt": select, "CTECycleClause": cycle_clause}
+HANDLERS: Mapping[str, NodeHandler] = {"SelectStmt": select, "CTECycleClause": cycle_clause}

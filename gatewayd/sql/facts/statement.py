@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from gatewayd.catalog import Event
+from gatewayd.catalog import WriteEvent
 
 Category = Literal["read", "row write", "relation write", "unsupported"]
 
@@ -23,7 +23,7 @@ class RelationUse(msgspec.Struct, frozen=True, gc=False):
     position: int
     only: bool = False
     creates: bool = False  # the statement brings it into being
-    events: "tuple[Event, ...] | None" = None
+    events: "tuple[WriteEvent, ...] | None" = None
     """Which of its rules and triggers a write sets off; None: any."""
     columns: frozenset[str] | None = None
     """Names of all columns that the statement can read from it (unqualified names count for every range item in sight). None: not

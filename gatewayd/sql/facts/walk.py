@@ -8,10 +8,10 @@ queries.py, changes.py, definitions.py and alterations.py; they push what is to 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from gatewayd.catalog import Event
+from gatewayd.catalog import WriteEvent
 from gatewayd.sql.facts.grammar import EXPRESSIONS, NODES, Form
 from gatewayd.sql.facts.kinds import part_words
-from gatewayd.sql.facts.scope import Query, RangeItem, Scope
+from gatewayd.sql.facts.scope import QueryLevel, RangeItem, Scope
 from gatewayd.sql.facts.statement import FunctionUse, OperatorUse, Site, TypeUse
 from gatewayd.sql.text.parse import Node, NotParsed
 
@@ -19,9 +19,9 @@ MAX_RELATIONS: Final = 2_000
 MAX_REFERENCES: Final = 20_000
 MAX_QUERIES: Final = 2_000
 
-Handler = Callable[["Walk", Node, Scope], None]
-Rule = Literal["block_unqualified_dml", "block_ddl", "block_dml", "refused"]
-_Step = tuple[frozenset[str], Handler | None, Form]
+NodeHandler = Callable[["Walk", Node, Scope], None]
+GuardrailRule = Literal["block_unqualified_dml", "block_ddl", "block_dml", "refused"]
+_Step = tuple[frozenset[str], NodeHandler | None, Form]
 
 
 class Use:
@@ -38,7 +38,7 @@ class Use:
         self.reads = reads
         self.writes = writes
         self.creates = creates
-        self.events: tuple[Event, ...] | None = None
+        self.events: tuple[WriteEvent, ...] | None = None
         self.index = -1  # its place among the relations, once all are known
 
 
@@ -99,7 +99,7 @@ class Walk:
         self.operators: dict[tuple[str | None, str], OperatorUse] = {}
         self.types: dict[tuple[str | None, str], TypeUse] = {}
         self.sites: list[Site] = []
-        self.queries: dict[int, Query] = {}  # by id() of the statement's body
+        self.queries: dict[int, QueryLevel] = {}  # by id() of the statement's body
         self.locked: list[RangeItem | Node] = []  # items and query bodies under a locking clause
         self.locks = False
         self.modifies = False  # a data-modifying statement stands somewhere inside
@@ -159,7 +159,7 @@ class Walk:
                 for name, inner in node.items():
                     self.stack.append((name, inner, scope))
 
-    def site(self, rule: Rule, found: str, position: int) -> None:
+    def site(self, rule: GuardrailRule, found: str, position: int) -> None:
         self.sites.append(Site(rule, found, position))
 
     def refuse(self, found: str, body: Node) -> None:
@@ -208,7 +208,7 @@ class Walk:
         self.items += 1
         _bound(self.items, MAX_RELATIONS, "tables, joins, subqueries and functions in FROM")
 
-    def query(self, body: Node, query: Query) -> None:
+    def query(self, body: Node, query: QueryLevel) -> None:
         """Note a SELECT, or a row write, by its body."""
         self.queries[id(body)] = query
         _bound(len(self.queries), MAX_QUERIES, "queries inside each other or beside each other")
@@ -299,7 +299,7 @@ def _bound(count: int, limit: int, what: str) -> None:
         raise NotParsed(f"the statement has more than {limit} {what}; send it in several smaller ones")
 
 
-def steps(handlers: Mapping[str, Handler]) -> dict[str, _Step]:
+def steps(handlers: Mapping[str, NodeHandler]) -> dict[str, _Step]:
     """The dispatch: what is neither an expression nor has a handler is left out, and so refused."""
     found: dict[str, _Step] = {name: (form.known, None, form) for name, form in EXPRESSIONS.items()}
     for name, handler in handlers.items():

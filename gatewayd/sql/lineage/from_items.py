@@ -5,9 +5,9 @@ from typing import Final
 
 from gatewayd.sql.facts.selects import json_table_names, words
 from gatewayd.sql.lineage.function_columns import function_item
-from gatewayd.sql.lineage.names import Item, Level
-from gatewayd.sql.lineage.origins import Column, Entangled
-from gatewayd.sql.lineage.places import NOT_NAMED, Columns
+from gatewayd.sql.lineage.names import Item, NameLevel
+from gatewayd.sql.lineage.origins import Entangled, TracedColumn
+from gatewayd.sql.lineage.places import NOT_NAMED, TracedColumns
 from gatewayd.sql.lineage.relation_columns import Relations
 from gatewayd.sql.lineage.with_queries import With, Withs
 from gatewayd.sql.text.parse import Node
@@ -19,10 +19,10 @@ class FromItems(Relations):
     """Works out range items."""
 
     @abstractmethod
-    def of_with(self, each: With) -> Columns:
+    def of_with(self, each: With) -> TracedColumns:
         """The columns of a WITH query."""
 
-    def from_item(self, node: Node, level: Level, left: Level, withs: Withs | None) -> tuple[Item, list[Item]]:
+    def from_item(self, node: Node, level: NameLevel, left: NameLevel, withs: Withs | None) -> tuple[Item, list[Item]]:
         """One item of a FROM tree: what `*` and bare names take from it, and the items that qualified names see."""
         [(kind, body)] = node.items()
         item: Item
@@ -45,7 +45,7 @@ class FromItems(Relations):
                     names = json_table_names(columns)
                 else:
                     names = [column["RangeTableFuncCol"].get("colname", "") for column in columns]
-                item = _aliased(Item("json_table" if kind == "JsonTable" else "xmltable", [*map(Column, names)]), body)
+                item = _aliased(Item("json_table" if kind == "JsonTable" else "xmltable", [*map(TracedColumn, names)]), body)
             case "RangeTableSample":
                 part, named = self.from_item(body["relation"], level, left, withs)
                 self.free([body.get("args"), body.get("repeatable")], left, withs, "TABLESAMPLE")
@@ -79,9 +79,9 @@ class FromItems(Relations):
         stored = relation.kind not in _SYSTEM_COLUMNLESS
         return _aliased(Item(name, columns, schema=None if "alias" in body else relation.schema, stored=stored), body)
 
-    def _join(self, body: Node, level: Level, left: Level, withs: Withs | None) -> tuple[Item, list[Item]]:
+    def _join(self, body: Node, level: NameLevel, left: NameLevel, withs: Withs | None) -> tuple[Item, list[Item]]:
         left_part, left_named = self.from_item(body["larg"], level, left, withs)
-        right_part, right_named = self.from_item(body["rarg"], level, Level(left, [left_part], left_named), withs)
+        right_part, right_named = self.from_item(body["rarg"], level, NameLevel(left, [left_part], left_named), withs)
         merged = words(body.get("usingClause"))
         if body.get("isNatural"):
             if (left_part.is_open and right_part.marked) or (right_part.is_open and left_part.marked):
@@ -93,11 +93,11 @@ class FromItems(Relations):
         self.spend(len(left_part.columns) + len(right_part.columns))
         both = set(merged)
         rest = [column for side in (left_part, right_part) for column in side.columns if column.many or column.name not in both]
-        part = _aliased(Item(None, [*map(Column, merged), *rest]), body)
+        part = _aliased(Item(None, [*map(TracedColumn, merged), *rest]), body)
         named = [*left_named, *right_named]
         if "join_using_alias" in body:
-            named.append(Item(body["join_using_alias"]["aliasname"], [*map(Column, merged)]))
-        self.free(body.get("quals"), Level(level.outer, [left_part, right_part], named), withs, "JOIN … ON")
+            named.append(Item(body["join_using_alias"]["aliasname"], [*map(TracedColumn, merged)]))
+        self.free(body.get("quals"), NameLevel(level.outer, [left_part, right_part], named), withs, "JOIN … ON")
         return part, ([part] if part.name is not None else named)
 
 

@@ -14,8 +14,8 @@ from gatewayd.sql.builtins.result_columns import ARRAYS_OF_VALUES, result_column
 from gatewayd.sql.facts.outputs import Outputs
 from gatewayd.sql.facts.selects import words
 from gatewayd.sql.facts.walk import Walk
-from gatewayd.sql.lineage.names import Item, Level, resolve
-from gatewayd.sql.lineage.origins import Column, Entangled
+from gatewayd.sql.lineage.names import Item, NameLevel, resolve
+from gatewayd.sql.lineage.origins import Entangled, TracedColumn
 from gatewayd.sql.text.parse import Node
 
 _NAMES: Final = Outputs(Walk({}))
@@ -24,19 +24,19 @@ _DECORATED: Final = ("agg_order", "agg_filter", "over", "agg_distinct", "agg_sta
 _NO_VALUES: Final = frozenset({"record", "any", "anyarray"})
 
 
-def function_item(body: Node, level: Level, catalog: Catalog) -> Item:
+def function_item(body: Node, level: NameLevel, catalog: Catalog) -> Item:
     """The item of a RangeFunction, all of whose arguments are free."""
     alias = body.get("alias", {})
     calls = list(_calls(body))
     name = alias.get("aliasname") or _NAMES.name(calls[0][0])
-    columns: list[Column] = []
+    columns: list[TracedColumn] = []
     if "coldeflist" in body:
-        columns = [Column(column["ColumnDef"]["colname"]) for column in body["coldeflist"]]
+        columns = [TracedColumn(column["ColumnDef"]["colname"]) for column in body["coldeflist"]]
     else:
         for call, defined in calls:
             columns += _of_call(call, defined, alias.get("aliasname") if len(calls) == 1 else None, level, catalog)
     if body.get("ordinality"):
-        columns.append(Column("ordinality", type="bigint"))
+        columns.append(TracedColumn("ordinality", type="bigint"))
     return Item(name, columns).renamed(words(alias.get("colnames")))
 
 
@@ -54,19 +54,19 @@ def _calls(body: Node) -> Iterator[tuple[Node, list[Node] | None]]:
             yield call, defined["List"]["items"] if defined else None
 
 
-def _of_call(call: Node, defined: list[Node] | None, alias: str | None, level: Level, catalog: Catalog) -> list[Column]:
+def _of_call(call: Node, defined: list[Node] | None, alias: str | None, level: NameLevel, catalog: Catalog) -> list[TracedColumn]:
     if defined is not None:
-        return [Column(column["ColumnDef"]["colname"]) for column in defined]
+        return [TracedColumn(column["ColumnDef"]["colname"]) for column in defined]
     name = builtin_called(call.get("FuncCall", {}), catalog)
     if name is None:
-        return [Column("", many=True)]
+        return [TracedColumn("", many=True)]
     told = result_columns(name)
     if told is None and name == "unnest":
         arguments = call["FuncCall"].get("args", ())
         told = () if len(arguments) == 1 and _holds_values(arguments[0], level, catalog) else None
     if told is None:
-        return [Column("", many=True)]
-    return [*map(Column, told or (alias or name,))]
+        return [TracedColumn("", many=True)]
+    return [*map(TracedColumn, told or (alias or name,))]
 
 
 def builtin_called(call: Node, catalog: Catalog) -> str | None:
@@ -81,7 +81,7 @@ def builtin_called(call: Node, catalog: Catalog) -> str | None:
     return name
 
 
-def _holds_values(node: Node, level: Level, catalog: Catalog) -> bool:
+def _holds_values(node: Node, level: NameLevel, catalog: Catalog) -> bool:
     """Whether unnest of this argument certainly gives plain values: an array or multirange of them, no rows and no tsvector."""
     [(kind, body)] = node.items()
     match kind:
@@ -98,7 +98,7 @@ def _holds_values(node: Node, level: Level, catalog: Catalog) -> bool:
     return False
 
 
-def _is_value(node: Node, level: Level, catalog: Catalog) -> bool:
+def _is_value(node: Node, level: NameLevel, catalog: Catalog) -> bool:
     [(kind, body)] = node.items()
     match kind:
         case "A_ArrayExpr":
@@ -111,7 +111,7 @@ def _is_value(node: Node, level: Level, catalog: Catalog) -> bool:
     return kind in _CONSTANTS
 
 
-def _type_of(body: Node, level: Level) -> str:
+def _type_of(body: Node, level: NameLevel) -> str:
     if "A_Star" in body["fields"][-1]:
         return ""
     try:

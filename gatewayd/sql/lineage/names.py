@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from gatewayd.catalog import PLACE, SYSTEM_COLUMNS
-from gatewayd.sql.lineage.origins import Column, Entangled, Influenced, Plain
+from gatewayd.sql.lineage.origins import Entangled, Influenced, Plain, TracedColumn
 from gatewayd.sql.text.parse import Node
 
 UNLIMITED: Final = 1 << 60
@@ -18,17 +18,19 @@ class Item:
 
     __slots__ = ("_by_name", "columns", "is_open", "marked", "name", "schema", "stored")
 
-    def __init__(self, name: str | None, columns: Sequence[Column], *, schema: str | None = None, stored: bool = False) -> None:
+    def __init__(
+        self, name: str | None, columns: Sequence[TracedColumn], *, schema: str | None = None, stored: bool = False
+    ) -> None:
         self.name = name
         self.schema = schema  # of a relation without an alias
         self.stored = stored  # a relation that has system columns
         self.columns = tuple(columns)
         self.is_open = any(column.many for column in columns)
         self.marked = next((column for column in self.columns if column.source is not None), None)
-        self._by_name: dict[str, list[Column]] | None = None
+        self._by_name: dict[str, list[TracedColumn]] | None = None
 
     @property
-    def by_name(self) -> Mapping[str, list[Column]]:
+    def by_name(self) -> Mapping[str, list[TracedColumn]]:
         if self._by_name is None:
             self._by_name = {}
             for column in self.columns:
@@ -36,7 +38,7 @@ class Item:
                     self._by_name.setdefault(column.name, []).append(column)
         return self._by_name
 
-    def find(self, name: str) -> Sequence[Column]:
+    def find(self, name: str) -> Sequence[TracedColumn]:
         return self.by_name.get(name, ())
 
     def has_system(self, name: str) -> bool:
@@ -51,8 +53,10 @@ class Item:
         if any(column.many for column in self.columns[:count]):
             if self.marked is not None:
                 raise Entangled("a column alias list stands over columns that cannot be told; name the columns you need")
-            return Item(self.name, [*map(Column, aliases), Column("", many=True)], schema=self.schema)
-        renamed = [Column(alias, column.source, type=column.type) for alias, column in zip(aliases, self.columns, strict=False)]
+            return Item(self.name, [*map(TracedColumn, aliases), TracedColumn("", many=True)], schema=self.schema)
+        renamed = [
+            TracedColumn(alias, column.source, type=column.type) for alias, column in zip(aliases, self.columns, strict=False)
+        ]
         return Item(self.name, [*renamed, *self.columns[count:]], schema=self.schema, stored=self.stored)
 
 
@@ -91,11 +95,11 @@ class _Columns(_Found):
     __slots__ = ("_columns", "_listed")
 
     def __init__(self, items: Iterable[Item]) -> None:
-        self._columns: dict[str, list[tuple[int, Item, Column | None]]] = {}
+        self._columns: dict[str, list[tuple[int, Item, TracedColumn | None]]] = {}
         self._listed = 0
         super().__init__(items)
 
-    def holding(self, name: str, limit: int) -> list[tuple[Item, Column | None]]:
+    def holding(self, name: str, limit: int) -> list[tuple[Item, TracedColumn | None]]:
         """The columns of this name among the first `limit` items; None stands for a system column."""
         for index in range(self._listed, len(self.items)):
             item = self.items[index]
@@ -108,12 +112,12 @@ class _Columns(_Found):
         return [(item, column) for index, item, column in self._columns.get(name, ()) if index < limit]
 
 
-class Level:
+class NameLevel:
     """What one query level puts into scope. Bare names are looked up in `parts` (joins as a whole), qualified ones in `named`."""
 
     __slots__ = ("_limit", "_named", "_parts", "outer")
 
-    def __init__(self, outer: "Level | None", parts: Iterable[Item] = (), named: Iterable[Item] = ()) -> None:
+    def __init__(self, outer: "NameLevel | None", parts: Iterable[Item] = (), named: Iterable[Item] = ()) -> None:
         self.outer = outer
         self._parts = _Columns(parts)
         self._named = _Found(named)
@@ -123,9 +127,9 @@ class Level:
         self._parts.extend((part,))
         self._named.extend(named)
 
-    def so_far(self) -> "Level":
+    def so_far(self) -> "NameLevel":
         """What a LATERAL item that is added next sees: the same items, without those that are added later."""
-        seen = Level.__new__(Level)
+        seen = NameLevel.__new__(NameLevel)
         seen.outer, seen._parts, seen._named = self.outer, self._parts, self._named
         seen._limit = (len(self._parts.items), len(self._named.items))
         return seen
@@ -138,7 +142,7 @@ class Level:
     def named(self) -> list[Item]:
         return self._named.items[: self._limit[1]]
 
-    def holding(self, name: str) -> list[tuple[Item, Column | None]]:
+    def holding(self, name: str) -> list[tuple[Item, TracedColumn | None]]:
         """The columns that a bare name means at this level, each with its item; None stands for a system column."""
         return self._parts.holding(name, self._limit[0])
 
@@ -150,14 +154,14 @@ class Level:
         return self._parts.first_open is not None and self._parts.first_open < self._limit[0]
 
     @property
-    def marked(self) -> Column | None:
+    def marked(self) -> TracedColumn | None:
         for found, limit in zip((self._parts, self._named), self._limit, strict=True):
             if found.first_marked is not None and found.first_marked < limit:
                 return found.items[found.first_marked].marked
         return None
 
 
-def resolve(fields: list[Node], level: Level | None, position: int) -> Column:
+def resolve(fields: list[Node], level: NameLevel | None, position: int) -> TracedColumn:
     """The column that a reference without a star means. Raises Entangled for a whole row of marked columns, and where a name is
     not known while marked columns are in sight."""
     words = [field["String"].get("sval", "") for field in fields]
@@ -166,7 +170,7 @@ def resolve(fields: list[Node], level: Level | None, position: int) -> Column:
         return found
     marked = _marked_in_sight(level)
     if marked is None:
-        return Column(words[-1])
+        return TracedColumn(words[-1])
     raise Entangled(
         f"`{'.'.join(words)}` is not known as a column here, and masked columns are in sight; check the spelling (describe_table "
         "lists the columns)",
@@ -174,7 +178,7 @@ def resolve(fields: list[Node], level: Level | None, position: int) -> Column:
     )
 
 
-def starred(words: Sequence[str], level: Level, position: int) -> tuple[Column, ...]:
+def starred(words: Sequence[str], level: NameLevel, position: int) -> tuple[TracedColumn, ...]:
     """The columns of `*` (no words) or of `x.*`."""
     if not words:
         return tuple(column for part in level.parts for column in part.columns)
@@ -182,19 +186,19 @@ def starred(words: Sequence[str], level: Level, position: int) -> tuple[Column, 
     if len(items) == 1:
         return items[0].columns
     if _marked_in_sight(level) is None:
-        return (Column("", many=True),)
+        return (TracedColumn("", many=True),)
     raise Entangled(f"it cannot be told what `{'.'.join(words)}.*` stands for; name the columns", position)
 
 
-def whole_row(item: Item, position: int) -> Column:
+def whole_row(item: Item, position: int) -> TracedColumn:
     """The row of an item as one value."""
     marked = item.marked
     if marked is None:
-        return Column(item.name or "")
+        return TracedColumn(item.name or "")
     raise Entangled(f"the whole row of {item.name} is used as a value, and it holds {described(marked)}", position)
 
 
-def described(column: Column) -> str:
+def described(column: TracedColumn) -> str:
     match column.source:
         case Plain(columns):
             return f"masked column {columns[0]}"
@@ -204,7 +208,7 @@ def described(column: Column) -> str:
             return f"column {column.name}"
 
 
-def _bare(name: str, level: Level | None, position: int) -> Column | None:
+def _bare(name: str, level: NameLevel | None, position: int) -> TracedColumn | None:
     """A column first, at the innermost level that has one, system columns among them; else the whole row of an item of that
     name."""
     doubt = False
@@ -228,10 +232,10 @@ def _bare(name: str, level: Level | None, position: int) -> Column | None:
         at = at.outer
     if name in SYSTEM_COLUMNS:
         return _of_system(name, _marked_in_sight(level), position)
-    return Column(name) if doubt else None
+    return TracedColumn(name) if doubt else None
 
 
-def _qualified(words: Sequence[str], level: Level | None, position: int) -> Column | None:
+def _qualified(words: Sequence[str], level: NameLevel | None, position: int) -> TracedColumn | None:
     items = _items(words[:-1], level)
     if not items:
         return None
@@ -241,20 +245,20 @@ def _qualified(words: Sequence[str], level: Level | None, position: int) -> Colu
         return next((column for column in hits if column.source is not None), hits[0])
     marked = next((item for item in items if item.marked is not None), None)
     if marked is None:
-        return Column(name)
+        return TracedColumn(name)
     if marked.has_system(name):
         return _of_system(name, marked.marked, position)
     return whole_row(marked, position)  # x.name is name(x) where no column is called so
 
 
-def _of_system(name: str, marked: Column | None, position: int) -> Column:
+def _of_system(name: str, marked: TracedColumn | None, position: int) -> TracedColumn:
     """Where a row lies tells how much room those before it take, and so how long their values are."""
     if name == PLACE and marked is not None:
         raise Entangled(f"`{name}` tells how long the values of {described(marked)} are; name rows by their key", position)
-    return Column(name)
+    return TracedColumn(name)
 
 
-def _items(words: Sequence[str], level: Level | None) -> list[Item]:
+def _items(words: Sequence[str], level: NameLevel | None) -> list[Item]:
     """The items that a qualifier means: those of the innermost level that has any. The decision has checked a database part."""
     name, schema = words[-1], words[-2] if len(words) > 1 else None
     at = level
@@ -266,7 +270,7 @@ def _items(words: Sequence[str], level: Level | None) -> list[Item]:
     return []
 
 
-def _marked_in_sight(level: Level | None) -> Column | None:
+def _marked_in_sight(level: NameLevel | None) -> TracedColumn | None:
     at = level
     while at is not None:
         if at.marked is not None:

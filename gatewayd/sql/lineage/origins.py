@@ -39,14 +39,14 @@ class Influenced(msgspec.Struct, frozen=True):
     why: str
 
 
-Source = Plain | Influenced | None
+ColumnSource = Plain | Influenced | None
 
 
-class Column(msgspec.Struct, frozen=True):
+class TracedColumn(msgspec.Struct, frozen=True):
     """One column of a query or range item. `source` None: free of marked columns."""
 
     name: str
-    source: Source = None
+    source: ColumnSource = None
     many: bool = False  # any number of free columns, whose names only the server knows
     type: str = ""  # as `catalog.Column.type`; "" where the text does not tell it
 
@@ -60,7 +60,7 @@ class Entangled(Exception):
         self.position = position
 
 
-class Marks:
+class MarkedColumns:
     """The marks over one catalog snapshot, with what was found out about its views."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Marks:
         """The marks of one relation's own columns."""
         self.both = both
         """The mark of a column of a view that has one of its own and one from below."""
-        self.columns: dict[int, tuple[Column, ...] | Entangled] = {}  # lineage_relations' memory
+        self.columns: dict[int, tuple[TracedColumn, ...] | Entangled] = {}  # lineage_relations' memory
         self._reaching: dict[int, bool] = {}
         self._ordered: dict[int, bool] = {}
 

@@ -8,12 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gatewayd.sql.lineage.names import Item, Level, described, resolve, starred
-from gatewayd.sql.lineage.origins import Column, Entangled, Marks, Plain
+from gatewayd.sql.lineage.names import Item, NameLevel, described, resolve, starred
+from gatewayd.sql.lineage.origins import Entangled, MarkedColumns, Plain, TracedColumn
 from gatewayd.sql.lineage.with_queries import Withs
 from gatewayd.sql.text.parse import Node
 
-Columns = tuple[Column, ...]
+TracedColumns = tuple[TracedColumn, ...]
 
 NOT_NAMED: Final = "a masked column may be among what is read here"
 MAX_COLUMNS_SEEN: Final = 100_000
@@ -26,10 +26,10 @@ class _Listed:
 
     __slots__ = ("by_name", "columns", "first_many")
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: TracedColumns) -> None:
         self.columns = columns
         self.first_many = next((index for index, column in enumerate(columns) if column.many), len(columns))
-        self.by_name: dict[str, list[Column]] = {}
+        self.by_name: dict[str, list[TracedColumn]] = {}
         for column in columns:
             if not column.many:
                 self.by_name.setdefault(column.name, []).append(column)
@@ -38,7 +38,7 @@ class _Listed:
 class Places(ABC):
     """Holds every place of a statement to its marks. Queries below a place are worked out by the class that knows queries."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(self, marks: MarkedColumns) -> None:
         self.marks = marks
         self._columns_seen = 0
         self._listed: dict[int, _Listed] = {}
@@ -53,10 +53,10 @@ class Places(ABC):
             )
 
     @abstractmethod
-    def query(self, kind: str, body: Node, outer: Level | None, withs: Withs | None) -> Columns:
+    def query(self, kind: str, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
         """The columns of a SELECT, or of the RETURNING of a change."""
 
-    def free(self, value: object, level: Level | None, withs: Withs | None, place: str) -> None:
+    def free(self, value: object, level: NameLevel | None, withs: Withs | None, place: str) -> None:
         """Raises Entangled when anything below `value` names a marked column, or a query below shows one."""
         pending: list[object] = [value]
         while pending:
@@ -89,16 +89,16 @@ class Places(ABC):
                     case _:
                         pending.append(body)
 
-    def _reference(self, body: Node, level: Level | None, place: str) -> None:
+    def _reference(self, body: Node, level: NameLevel | None, place: str) -> None:
         fields, position = body["fields"], body.get("location", -1)
         if "A_Star" in fields[-1]:
             qualifier = [word["String"].get("sval", "") for word in fields[:-1]]
-            columns: Sequence[Column] = starred(qualifier, level or Level(None), position)
+            columns: Sequence[TracedColumn] = starred(qualifier, level or NameLevel(None), position)
         else:
             columns = (resolve(fields, level, position),)
         self.compared(columns, place, position)
 
-    def compared(self, columns: Iterable[Column], place: str, position: int = -1) -> None:
+    def compared(self, columns: Iterable[TracedColumn], place: str, position: int = -1) -> None:
         """Columns that are compared, computed with, or copied: none of them may be marked."""
         for column in columns:
             if column.source is not None:
@@ -109,7 +109,7 @@ class Places(ABC):
         for name in names:
             self.compared(item.find(name), place)
 
-    def _counts(self, body: Node, level: Level | None) -> bool:
+    def _counts(self, body: Node, level: NameLevel | None) -> bool:
         """count(column) of a marked column whose NULLs are shown anyway."""
         names = [name["String"].get("sval", "") for name in body["funcname"]]
         if names not in (["count"], ["pg_catalog", "count"]) or self.marks.catalog.functions_by_name.get("count"):
@@ -118,14 +118,14 @@ class Places(ABC):
         plain = not body.get("agg_distinct") and "agg_order" not in body and not body.get("func_variadic")
         return len(arguments) == 1 and plain and self._keeps_null(arguments[0], level)
 
-    def _keeps_null(self, node: Node, level: Level | None) -> bool:
+    def _keeps_null(self, node: Node, level: NameLevel | None) -> bool:
         body = node.get("ColumnRef")
         if body is None or "A_Star" in body["fields"][-1]:
             return False
         source = resolve(body["fields"], level, body.get("location", -1)).source
         return isinstance(source, Plain) and source.mark.keeps_null
 
-    def group(self, node: Node, columns: Columns, level: Level, withs: Withs | None) -> None:
+    def group(self, node: Node, columns: TracedColumns, level: NameLevel, withs: Withs | None) -> None:
         """GROUP BY takes a bare name for an input column first, then for an output. A row without the word ROW stands for its
         members, also within GROUPING SETS, ROLLUP and CUBE (flatten_grouping_sets)."""
         if "GroupingSet" in node:
@@ -144,7 +144,7 @@ class Places(ABC):
                 return
         self.by_output(node, columns, level, withs, "GROUP BY")
 
-    def by_output(self, node: Node, columns: Columns, level: Level, withs: Withs | None, place: str) -> None:
+    def by_output(self, node: Node, columns: TracedColumns, level: NameLevel, withs: Withs | None, place: str) -> None:
         """ORDER BY and the like take a bare name for an output column first, and a number for its place."""
         [(kind, body)] = node.items()
         listed = self._listed.get(id(columns))

@@ -4,8 +4,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from gatewayd.catalog import Relation
-from gatewayd.sql.lineage.origins import STATISTICS, Column, Entangled, Marks, Plain, Source
-from gatewayd.sql.lineage.places import Columns, Places
+from gatewayd.sql.lineage.origins import STATISTICS, ColumnSource, Entangled, MarkedColumns, Plain, TracedColumn
+from gatewayd.sql.lineage.places import Places, TracedColumns
 from gatewayd.sql.text.parse import NotParsed, parse
 
 
@@ -13,7 +13,7 @@ class Relations(Places):
     """Knows relations by the catalog, and remembers with the marks what was found out. `views`: oids of the views around; what
     is looked at is the innermost one's query."""
 
-    def __init__(self, marks: Marks, views: frozenset[int]) -> None:
+    def __init__(self, marks: MarkedColumns, views: frozenset[int]) -> None:
         super().__init__(marks)
         self.views = views
 
@@ -21,7 +21,7 @@ class Relations(Places):
     def inside(self, view: Relation) -> Places:
         """The same for the query of a view that is read here."""
 
-    def columns(self, relation: Relation) -> Columns:
+    def columns(self, relation: Relation) -> TracedColumns:
         """A relation's columns. Raises Entangled for a view whose query uses marked columns other than plainly."""
         known = self.marks.columns.get(relation.oid)
         if known is None:
@@ -34,13 +34,13 @@ class Relations(Places):
             raise known
         return known
 
-    def _work_out(self, relation: Relation) -> Columns:
+    def _work_out(self, relation: Relation) -> TracedColumns:
         if not self.marks.reach(relation):
-            return tuple(Column(column.name, type=column.type) for column in relation.columns)
+            return tuple(TracedColumn(column.name, type=column.type) for column in relation.columns)
         if relation.schema == "pg_catalog" and relation.name in STATISTICS:
             raise Entangled(f"pg_catalog.{relation.name} shows values of other tables' columns, masked ones among them")
         own = self.marks.of(relation)
-        below: Sequence[Source] = [None] * len(relation.columns)
+        below: Sequence[ColumnSource] = [None] * len(relation.columns)
         if relation.kind in ("view", "materialized view"):
             below = self._definition(relation)
         found = []
@@ -51,10 +51,10 @@ class Relations(Places):
                 if isinstance(source, Plain):
                     mark, names = self.marks.both(source.mark, mark), (*source.columns, *names)
                 source = Plain(names, column.type, mark)
-            found.append(Column(column.name, source, type=column.type))
+            found.append(TracedColumn(column.name, source, type=column.type))
         return tuple(found)
 
-    def _definition(self, relation: Relation) -> list[Source]:
+    def _definition(self, relation: Relation) -> list[ColumnSource]:
         """What the query of a view gives. Its columns that are made of marked ones stay as such: others may be asked for."""
         if relation.oid in self.views:  # cannot be made; should the catalog show one, it is refused
             raise Entangled(f"{relation.kind} {relation.qualified} reads itself")

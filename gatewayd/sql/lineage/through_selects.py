@@ -8,9 +8,9 @@ from gatewayd.sql.facts.outputs import MAX_COLUMNS, Outputs
 from gatewayd.sql.facts.selects import words
 from gatewayd.sql.facts.walk import Walk
 from gatewayd.sql.lineage.from_items import FromItems
-from gatewayd.sql.lineage.names import Item, Level, described, resolve, starred
-from gatewayd.sql.lineage.origins import Column, Entangled, Influenced, Marks, Plain, Source
-from gatewayd.sql.lineage.places import Columns
+from gatewayd.sql.lineage.names import Item, NameLevel, described, resolve, starred
+from gatewayd.sql.lineage.origins import ColumnSource, Entangled, Influenced, MarkedColumns, Plain, TracedColumn
+from gatewayd.sql.lineage.places import TracedColumns
 from gatewayd.sql.lineage.with_queries import With, Withs, opened
 from gatewayd.sql.text.parse import Node
 
@@ -23,8 +23,8 @@ class Queries(FromItems):
 
     def __init__(
         self,
-        marks: Marks,
-        modify: "Callable[[Queries, str, Node, Level | None, Withs | None], Columns]",
+        marks: MarkedColumns,
+        modify: "Callable[[Queries, str, Node, NameLevel | None, Withs | None], TracedColumns]",
         views: frozenset[int] = frozenset(),
     ) -> None:
         super().__init__(marks, views)
@@ -33,32 +33,32 @@ class Queries(FromItems):
     def inside(self, view: Relation) -> "Queries":
         return Queries(self.marks, self._modify, self.views | {view.oid})
 
-    def query(self, kind: str, body: Node, outer: Level | None, withs: Withs | None) -> Columns:
+    def query(self, kind: str, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
         """The columns of a SELECT, or of the RETURNING of a change."""
         return self.select(body, outer, withs) if kind == "SelectStmt" else self._modify(self, kind, body, outer, withs)
 
-    def select(self, body: Node, outer: Level | None, withs: Withs | None, recursive: With | None = None) -> Columns:
+    def select(self, body: Node, outer: NameLevel | None, withs: Withs | None, recursive: With | None = None) -> TracedColumns:
         if "withClause" in body:
             withs = self.open_with(body["withClause"], outer, withs)
         if body.get("op", "SETOP_NONE") != "SETOP_NONE":
-            level = Level(outer)
+            level = NameLevel(outer)
             columns = self._set_operation(body, outer, withs, recursive)
             for node in body.get("sortClause", ()):
                 self.by_output(node["SortBy"]["node"], columns, level, withs, "ORDER BY")
         elif "valuesLists" in body:
-            level = Level(outer)
+            level = NameLevel(outer)
             self.free([body["valuesLists"], body.get("sortClause", [])], level, withs, "VALUES")
             count = len(body["valuesLists"][0]["List"].get("items", ()))
-            columns = tuple(Column(f"column{number}") for number in range(1, count + 1))
+            columns = tuple(TracedColumn(f"column{number}") for number in range(1, count + 1))
         else:
-            level = Level(outer)
+            level = NameLevel(outer)
             for node in body.get("fromClause", ()):
                 level.add(*self.from_item(node, level, level.so_far(), withs))
             columns = self._of_level(body, level, withs)
         self.free([body.get("limitOffset"), body.get("limitCount")], level, withs, "LIMIT and OFFSET")
         return columns
 
-    def _of_level(self, body: Node, level: Level, withs: Withs | None) -> Columns:
+    def _of_level(self, body: Node, level: NameLevel, withs: Withs | None) -> TracedColumns:
         self.free(body.get("whereClause"), level, withs, "WHERE")
         self.free(body.get("havingClause"), level, withs, "HAVING")
         self.free(body.get("windowClause"), level, withs, "WINDOW")
@@ -76,14 +76,14 @@ class Queries(FromItems):
             self.by_output(node["SortBy"]["node"], columns, level, withs, "ORDER BY")
         return columns
 
-    def open_with(self, clause: Node, outer: Level | None, outside: Withs | None) -> Withs:
+    def open_with(self, clause: Node, outer: NameLevel | None, outside: Withs | None) -> Withs:
         """Every WITH query is looked at, also one that nobody reads: a change in it runs all the same."""
         withs = opened(clause, outer, outside)
         for _, each in withs.by_name.values():
             self.of_with(each)
         return withs
 
-    def of_with(self, each: With) -> Columns:
+    def of_with(self, each: With) -> TracedColumns:
         if each.columns is not None:
             return each.columns
         if each.is_open:
@@ -98,7 +98,7 @@ class Queries(FromItems):
         each.columns = self._with_columns(each, columns)
         return each.columns
 
-    def _with_columns(self, each: With, columns: Columns) -> Columns:
+    def _with_columns(self, each: With, columns: TracedColumns) -> TracedColumns:
         """Under the alias list, with what SEARCH and CYCLE add, which compare the columns that they name."""
         renamed = Item(None, columns).renamed(each.names)
         extra: list[str] = []
@@ -110,9 +110,9 @@ class Queries(FromItems):
             self.named(words(cycle.get("cycle_col_list")), renamed, "CYCLE")
             self.free([cycle.get("cycle_mark_value"), cycle.get("cycle_mark_default")], each.level, each.sees, "CYCLE")
             extra += [cycle.get("cycle_mark_column", ""), cycle.get("cycle_path_column", "")]
-        return (*renamed.columns, *map(Column, extra))
+        return (*renamed.columns, *map(TracedColumn, extra))
 
-    def _set_operation(self, body: Node, outer: Level | None, withs: Withs | None, recursive: With | None) -> Columns:
+    def _set_operation(self, body: Node, outer: NameLevel | None, withs: Withs | None, recursive: With | None) -> TracedColumns:
         kind = body["op"]
         left = self.select(body["larg"], outer, withs)
         if recursive is not None:
@@ -125,11 +125,11 @@ class Queries(FromItems):
             if any(column.source is not None for column in (*left, *right)):
                 raise Entangled("the arms of a set operation have columns that cannot be told; name the columns")
             return left
-        return tuple(Column(one.name, _agreed(one, other)) for one, other in zip(left, right, strict=True))
+        return tuple(TracedColumn(one.name, _agreed(one, other)) for one, other in zip(left, right, strict=True))
 
-    def targets(self, nodes: Iterable[Node], level: Level, withs: Withs | None) -> Columns:
+    def targets(self, nodes: Iterable[Node], level: NameLevel, withs: Withs | None) -> TracedColumns:
         """The columns of a select list or RETURNING list."""
-        found: list[Column] = []
+        found: list[TracedColumn] = []
         for node in nodes:
             target = node["ResTarget"]
             value = target["val"]
@@ -144,8 +144,8 @@ class Queries(FromItems):
             except Entangled:
                 if not self.views:
                     raise
-                column = Column("", Influenced("is made of masked columns"))
-            found.append(Column(target["name"], column.source, type=column.type) if "name" in target else column)
+                column = TracedColumn("", Influenced("is made of masked columns"))
+            found.append(TracedColumn(target["name"], column.source, type=column.type) if "name" in target else column)
             if len(found) > MAX_COLUMNS:
                 break
         if len(found) > MAX_COLUMNS:
@@ -153,7 +153,7 @@ class Queries(FromItems):
         self.spend(len(found))
         return tuple(found)
 
-    def _target(self, value: Node, level: Level, withs: Withs | None) -> Column:
+    def _target(self, value: Node, level: NameLevel, withs: Withs | None) -> TracedColumn:
         [(kind, body)] = value.items()
         if kind == "ColumnRef":
             return resolve(body["fields"], level, body.get("location", -1))
@@ -163,19 +163,19 @@ class Queries(FromItems):
             if len(columns) == 1:
                 return columns[0]
             self.compared(columns, "a subquery")
-            return Column("")
+            return TracedColumn("")
         if kind == "TypeCast" and "ColumnRef" in body["arg"] and _is_text(body["typeName"]):
             column = self._target(body["arg"], level, withs)
             if not isinstance(column.source, Plain) or column.source.type in _TEXTS:
                 return column  # the value stays as it is
         elif kind == "A_Indirection" and "A_Star" in body["indirection"][-1]:
             self.free(value, level, withs, "an expression")
-            return Column("", many=True)
+            return TracedColumn("", many=True)
         self.free(value, level, withs, "an expression of the select list")
-        return Column(_NAMES.name(value) or "")
+        return TracedColumn(_NAMES.name(value) or "")
 
 
-def _agreed(one: Column, other: Column) -> Source:
+def _agreed(one: TracedColumn, other: TracedColumn) -> ColumnSource:
     """What two arms of UNION ALL have in common."""
     left, right = one.source, other.source
     if left is None and right is None:

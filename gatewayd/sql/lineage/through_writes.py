@@ -5,9 +5,9 @@ A marked column may be assigned; where it is assigned to is no reading.
 
 from collections.abc import Iterable
 
-from gatewayd.sql.lineage.names import Item, Level, described
-from gatewayd.sql.lineage.origins import Column, Entangled
-from gatewayd.sql.lineage.places import Columns
+from gatewayd.sql.lineage.names import Item, NameLevel, described
+from gatewayd.sql.lineage.origins import Entangled, TracedColumn
+from gatewayd.sql.lineage.places import TracedColumns
 from gatewayd.sql.lineage.through_selects import Queries
 from gatewayd.sql.lineage.with_queries import Withs
 from gatewayd.sql.text.parse import Node
@@ -15,7 +15,7 @@ from gatewayd.sql.text.parse import Node
 _VERSIONS = {"RETURNING_OPTION_OLD": "old", "RETURNING_OPTION_NEW": "new"}
 
 
-def change(queries: Queries, kind: str, body: Node, outer: Level | None, withs: Withs | None) -> Columns:
+def change(queries: Queries, kind: str, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
     """The columns of its RETURNING; none without one. Raises Entangled."""
     if "withClause" in body:
         withs = queries.open_with(body["withClause"], outer, withs)
@@ -30,12 +30,12 @@ def change(queries: Queries, kind: str, body: Node, outer: Level | None, withs: 
             raise Entangled(f"{kind}: a masked column may be among what is read here")
 
 
-def _insert(queries: Queries, body: Node, outer: Level | None, withs: Withs | None) -> Columns:
+def _insert(queries: Queries, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
     target = queries.relation_item(body["relation"])
     if "selectStmt" in body:
         [(kind, source)] = body["selectStmt"].items()
         queries.compared(queries.query(kind, source, outer, withs), "INSERT … SELECT")
-    level = Level(outer, [target], [target])
+    level = NameLevel(outer, [target], [target])
     queries.free(body.get("cols"), level, withs, "an assignment")
     conflict = body.get("onConflictClause")
     if conflict is not None:
@@ -43,7 +43,9 @@ def _insert(queries: Queries, body: Node, outer: Level | None, withs: Withs | No
     return _returning(queries, body, [target], level, target, withs)
 
 
-def _conflict(queries: Queries, conflict: Node, target: Item, level: Level, outer: Level | None, withs: Withs | None) -> None:
+def _conflict(
+    queries: Queries, conflict: Node, target: Item, level: NameLevel, outer: NameLevel | None, withs: Withs | None
+) -> None:
     """What is found to be there already tells its value. Without named columns any unique index counts."""
     infer = conflict.get("infer", {})
     elements = [node["IndexElem"] for node in infer.get("indexElems", ())]
@@ -55,13 +57,13 @@ def _conflict(queries: Queries, conflict: Node, target: Item, level: Level, oute
             queries.compared(target.find(element["name"]), "ON CONFLICT")
     queries.free(infer, level, withs, "ON CONFLICT")
     proposed = Item("excluded", target.columns)
-    inside = Level(outer, [target], [target, proposed])
+    inside = NameLevel(outer, [target], [target, proposed])
     queries.free([conflict.get("targetList"), conflict.get("whereClause")], inside, withs, "ON CONFLICT DO UPDATE")
 
 
-def _update_or_delete(queries: Queries, body: Node, outer: Level | None, withs: Withs | None) -> Columns:
+def _update_or_delete(queries: Queries, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
     target = queries.relation_item(body["relation"])
-    level = Level(outer, [target], [target])
+    level = NameLevel(outer, [target], [target])
     for node in (*body.get("fromClause", ()), *body.get("usingClause", ())):
         level.add(*queries.from_item(node, level, level.so_far(), withs))
     queries.free(body.get("targetList"), level, withs, "SET")
@@ -69,9 +71,9 @@ def _update_or_delete(queries: Queries, body: Node, outer: Level | None, withs: 
     return _returning(queries, body, level.parts, level, target, withs)
 
 
-def _merge(queries: Queries, body: Node, outer: Level | None, withs: Withs | None) -> Columns:
+def _merge(queries: Queries, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
     target = queries.relation_item(body["relation"])
-    level = Level(outer, [target], [target])
+    level = NameLevel(outer, [target], [target])
     source, named = queries.from_item(body["sourceRelation"], level, level.so_far(), withs)
     level.add(source, named)
     queries.free(body.get("joinCondition"), level, withs, "MERGE … ON")
@@ -79,7 +81,9 @@ def _merge(queries: Queries, body: Node, outer: Level | None, withs: Withs | Non
     return _returning(queries, body, [source, target], level, target, withs)
 
 
-def _returning(queries: Queries, body: Node, parts: Iterable[Item], level: Level, target: Item, withs: Withs | None) -> Columns:
+def _returning(
+    queries: Queries, body: Node, parts: Iterable[Item], level: NameLevel, target: Item, withs: Withs | None
+) -> TracedColumns:
     clause = body.get("returningClause")
     if clause is None:
         return ()
@@ -88,12 +92,12 @@ def _returning(queries: Queries, body: Node, parts: Iterable[Item], level: Level
         option = node["ReturningOption"]
         names[option.get("option", "")] = option.get("value", "")
     # An item called old or new hides these, so they are looked up last.
-    versions = Level(level.outer, [], [Item(name, target.columns, stored=target.stored) for name in names.values()])
-    seen = Level(versions, parts, level.named)
+    versions = NameLevel(level.outer, [], [Item(name, target.columns, stored=target.stored) for name in names.values()])
+    seen = NameLevel(versions, parts, level.named)
     return queries.targets(clause.get("exprs", ()), seen, withs)
 
 
-def unmarked(columns: Iterable[Column], where: str) -> None:
+def unmarked(columns: Iterable[TracedColumn], where: str) -> None:
     """For what would keep the values: raises Entangled when one of the columns is marked."""
     for column in columns:
         if column.source is not None:

@@ -4,7 +4,7 @@ from typing import Final
 
 from gatewayd.sql.facts.kinds import leftmost
 from gatewayd.sql.facts.statement import Statement
-from gatewayd.sql.lineage.origins import Column, Entangled, Influenced, Marks
+from gatewayd.sql.lineage.origins import Entangled, Influenced, MarkedColumns, TracedColumn
 from gatewayd.sql.lineage.through_selects import Queries
 from gatewayd.sql.lineage.through_writes import change, unmarked
 from gatewayd.sql.text.parse import TOO_DEEP, Node, NotParsed, parse
@@ -13,7 +13,7 @@ _HARMLESS: Final = ("COMMENT", "DROP ", "GRANT", "REFRESH MATERIALIZED VIEW", "R
 """Definitions that neither read a marked column, nor move it out of its mask's reach, nor make the server compute with it."""
 
 
-def touches(statement: Statement, marks: Marks) -> bool:
+def touches(statement: Statement, marks: MarkedColumns) -> bool:
     """Whether the statement names anything that may show a marked column; what the catalog does not know may."""
     for use in statement.relations:
         relation = marks.locate(use.schema, use.name)
@@ -25,7 +25,7 @@ def touches(statement: Statement, marks: Marks) -> bool:
     return False
 
 
-def columns_of(statement: Statement, marks: Marks) -> tuple[Column, ...]:
+def columns_of(statement: Statement, marks: MarkedColumns) -> tuple[TracedColumn, ...]:
     """The result columns, each free or plainly marked. Raises Entangled for everything else. Only for what `touches`."""
     try:
         tree = parse(statement.sql)
@@ -44,7 +44,7 @@ def columns_of(statement: Statement, marks: Marks) -> tuple[Column, ...]:
     return columns
 
 
-def _columns(kind: str, body: Node, statement: Statement, queries: Queries) -> tuple[Column, ...]:
+def _columns(kind: str, body: Node, statement: Statement, queries: Queries) -> tuple[TracedColumn, ...]:
     match kind:
         case "SelectStmt":
             columns = queries.select(body, None, None)

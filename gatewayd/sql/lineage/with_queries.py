@@ -1,7 +1,7 @@
 """WITH queries for lineage: who sees which, and each one's columns worked out when first asked for (decisions 3.3, 10)."""
 
-from gatewayd.sql.lineage.names import UNLIMITED, Level
-from gatewayd.sql.lineage.origins import Column, Entangled
+from gatewayd.sql.lineage.names import UNLIMITED, NameLevel
+from gatewayd.sql.lineage.origins import Entangled, TracedColumn
 from gatewayd.sql.text.parse import Node
 
 
@@ -10,14 +10,14 @@ class With:
 
     __slots__ = ("body", "columns", "first_arm", "is_open", "kind", "level", "names", "sees", "wrapped")
 
-    def __init__(self, wrapped: Node, level: Level | None, names: tuple[str, ...]) -> None:
+    def __init__(self, wrapped: Node, level: NameLevel | None, names: tuple[str, ...]) -> None:
         self.wrapped = wrapped
         [(self.kind, self.body)] = wrapped["ctequery"].items()
         self.level = level
         self.names = names  # column alias list
         self.sees: Withs | None = None
-        self.columns: tuple[Column, ...] | None = None
-        self.first_arm: tuple[Column, ...] | None = None  # of a recursive query, while its second one is worked out
+        self.columns: tuple[TracedColumn, ...] | None = None
+        self.first_arm: tuple[TracedColumn, ...] | None = None  # of a recursive query, while its second one is worked out
         self.is_open = False  # it is being worked out
 
 
@@ -41,7 +41,7 @@ class Withs:
         return None
 
 
-def opened(clause: Node, level: Level | None, outside: Withs | None) -> Withs:
+def opened(clause: Node, level: NameLevel | None, outside: Withs | None) -> Withs:
     """The WITH queries of one clause as the main query sees them. Plain WITH: each sees those before it; RECURSIVE: all."""
     by_name: dict[str, tuple[int, With]] = {}
     all_of_them = Withs(by_name, UNLIMITED, outside)
