@@ -96,6 +96,50 @@ async def test_one_database(transport: str, era: str, postgres: Postgres, tmp_pa
     assert found[3][2][1]["error_class"] == "22012"
 
 
+async def test_a_description_has_keys_checks_indexes_and_comments_of_what_may_be_read(
+    postgres: Postgres, tmp_path: Path, free_port: int
+) -> None:
+    dsn = postgres.create_database((Path(__file__).parents[1] / "shields" / "introspected.sql").read_text(encoding="utf-8"))
+    policy = "table_access: {default: read, tables: {hidden: deny, vouched: read}}"
+    async with connected("http", "auto", dsn, tmp_path, free_port, policy=policy) as client:
+        people, is_error = await ask(client, "describe_table", table="people")
+        assert not is_error
+        assert people["primary_key"] == ["id"]
+        assert people["unique"] == [["team_id", "name"]]
+        assert people["foreign_keys"] == ["FOREIGN KEY (team_id) REFERENCES teams(id) ON DELETE CASCADE"]
+        assert "CHECK (((age)::integer < 200))" in people["checks"]
+        assert len(people["indexes"]) == 4
+        assert people["estimated_rows"] == 50
+        assert all(set(column) == {"name", "type", "nullable", "default"} for column in people["columns"])
+
+        teams, _ = await ask(client, "describe_table", table="teams")
+        assert teams["comment"] == "Who works with whom"
+        assert [column.get("comment") for column in teams["columns"]] == [None, "As on the door", None]
+        events, _ = await ask(client, "describe_table", table="events")
+        assert events["partitioned_by"] == "RANGE (at)"
+        partition, _ = await ask(client, "describe_table", table="events_2025")
+        assert len(partition["columns"]) == 3
+        view, _ = await ask(client, "describe_table", table="grown", schema="app")
+        assert (len(view["columns"]), view["comment"]) == (2, "Over seventeen")
+        nothing, is_error = await ask(client, "describe_table", table="people", schema="nowhere")
+        assert (is_error, nothing["columns"]) == (False, [])
+
+        hidden, is_error = await ask(client, "describe_table", table="hidden")
+        assert not is_error
+        assert set(hidden) == {"allowed", "columns", "auditId"}
+        assert "secret" not in str(hidden)
+    assert {kinds(chain) for chain in chains(tmp_path).values()} == {"ATTEMPTED ALLOW EXECUTED"}
+
+
+async def test_a_description_needs_no_catalog(postgres: Postgres, tmp_path: Path, free_port: int) -> None:
+    dsn = postgres.create_database(SHOP)
+    async with connected("http", "auto", dsn, tmp_path, free_port, policy="table_access: {default: deny}") as client:
+        described, is_error = await ask(client, "describe_table", table="customers")
+        assert not is_error
+        assert set(described) == {"allowed", "columns", "auditId"}
+        assert len(described["columns"]) == 3
+
+
 @pytest.mark.parametrize("transport", ["http", "stdio"])
 async def test_two_databases(transport: str, postgres: Postgres, tmp_path: Path, free_port: int) -> None:
     more = {"policy": TWO, "SHOP_URL": postgres.create_database(SHOP), "EMPTY_URL": postgres.create_database()}
