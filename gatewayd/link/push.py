@@ -191,13 +191,13 @@ class Push:
         body = batch.body
         match answered.status:
             case 404:
-                self._tell("missing", log.AUDIT_NOT_TAKEN)
+                self._tell(log.AUDIT_NOT_TAKEN, "missing")
                 return self._jittered(LATER_S)
             case 422 if len(body.rows) > 1:
                 self._at_most = max(1, len(body.rows) // 2)
                 return 0
             case 422:
-                self._tell("refused", log.AUDIT_REFUSED, **{"from": body.from_seq, "to": body.to_seq})
+                self._tell(log.AUDIT_REFUSED, "refused", **{"from": body.from_seq, "to": body.to_seq})
                 return self._jittered(LATER_S)
             case 409:
                 return await self._conflicting(batch, answered)
@@ -249,7 +249,7 @@ class Push:
             return 0
         now = trio.current_time()
         if self._forked_at is not None and now - self._forked_at < FORK_S:
-            self._tell("conflict", log.AUDIT_FORK_CONFLICT, instance=body.instance, seq=conflict.seq)
+            self._tell(log.AUDIT_FORK_CONFLICT, "conflict", instance=body.instance, seq=conflict.seq)
             return self._backoff()
         try:
             meta = await self._audit.begin_instance("fork", conflict.seq)
@@ -299,11 +299,11 @@ class Push:
     # -- what is told, and how long to wait
 
     def _unverified(self, refused: DocumentRefused) -> float:
-        self._tell("unverified", log.AUDIT_ANSWER_UNVERIFIED, error=str(refused))
+        self._tell(log.AUDIT_ANSWER_UNVERIFIED, "unverified", error=str(refused))
         return self._backoff()
 
     def _failed(self, reason: str) -> float:
-        self._tell("failed", log.AUDIT_PUSH_FAILED, error=reason)
+        self._tell(log.AUDIT_PUSH_FAILED, "failed", error=reason)
         return self._backoff()
 
     def _is_busy(self, batch: Batch, retry_after_s: float | None) -> float:
@@ -315,10 +315,10 @@ class Push:
             fields = {"from": batch.body.from_seq, "to": batch.body.to_seq}
             if "waiting" in self._told:
                 log.error(log.AUDIT_PUSH_FAILED, error="answered status 429", **fields)
-            self._tell("waiting", log.AUDIT_PUSH_WAITING, **fields)
+            self._tell(log.AUDIT_PUSH_WAITING, "waiting", **fields)
         return self._jittered(min(BUSY_MOST_S, max(BUSY_LEAST_S, retry_after_s or BUSY_LEAST_S)))
 
-    def _tell(self, trouble: Trouble, msg: str, **fields: str | int) -> None:
+    def _tell(self, msg: str, trouble: Trouble, **fields: str | int) -> None:
         """Once until it has recovered, and again where it is another failure."""
         key = str(fields.get("error", ""))
         if self._told.get(trouble) != key:
