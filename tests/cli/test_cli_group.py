@@ -12,6 +12,7 @@ import gatewayd
 from gatewayd.cli.audit import COMMANDS as AUDIT
 from gatewayd.cli.control import COMMANDS as CONTROL
 from gatewayd.cli.group import COMMANDS
+from gatewayd.cli.link import COMMANDS as LINK
 from gatewayd.cli.policy import COMMANDS as POLICY
 from tests.cli.gatewayd_process import run
 
@@ -48,7 +49,8 @@ def test_a_group_alone_lists_its_commands(group: str, commands: dict[str, str]) 
 
 
 def test_every_file_with_a_command_is_listed() -> None:
-    for folder, commands in ((CLI, COMMANDS), (CLI / "policy", POLICY), (CLI / "audit", AUDIT), (CLI / "control", CONTROL)):
+    groups = {"policy": POLICY, "audit": AUDIT, "control": CONTROL, "link": LINK}
+    for folder, commands in ((CLI, COMMANDS), *((CLI / name, commands) for name, commands in groups.items())):
         written = {path.stem: path for path in folder.glob("*.py") if path.stem != "__init__"}
         written |= {path.parent.name: path for path in folder.glob("*/__init__.py")}
         names = {name for name, path in written.items() if "\ndef command(" in path.read_text(encoding="utf-8")}
@@ -60,7 +62,7 @@ def test_commands_of_readme_are_there() -> None:
     (section,) = re.findall(r"^## Command line\n(.*?)(?=^## )", readme, flags=re.MULTILINE | re.DOTALL)
     firsts = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     named = {words.split()[-1] for cell in firsts for words in re.findall(r"`([^`\[]+)[^`]*`", cell)}
-    assert named == {*COMMANDS, *POLICY, *AUDIT, *CONTROL} - {"policy", "audit", "control"}
+    assert named == {*COMMANDS, *POLICY, *AUDIT, *CONTROL, *LINK} - {"policy", "audit", "control", "link"}
     lines = [shlex.split(line.split(" > ")[0]) for line in section.splitlines() if line.startswith("gatewayd ")]
     assert len(lines) > 8
     for line in lines:

@@ -56,6 +56,7 @@ EVENTS = {
     log.AUDIT_DETAILS_LEFT_OUT,
     log.AUDIT_NEVER_SENT,
     log.VIEWS_WITHHELD,
+    log.AUDIT_BROKEN,
 }  # fmt: skip
 HARMLESS = {log.CONFIGURATION_DOUBTFUL}  # a warning at start that `gatewayd check` prints too
 
