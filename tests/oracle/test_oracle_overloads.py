@@ -26,7 +26,8 @@ from tests.oracle.server import Oracle, Refused
 
 SCHEMA = Path(__file__).with_name("overloads.sql")
 OPERANDS = (
-    "1", "3000000000", "1.5", "'x'", "NULL", "true", "id", "n", "s", "d", "f", "name", "code", "c", "flag", "day", "at", "m", "e",
+    "1", "3000000000", "-2147483648",
+    "-3000000000", "1.5", "'x'", "NULL", "true", "id", "n", "s", "d", "f", "name", "code", "c", "flag", "day", "at", "m", "e",
     "o", "ints", "texts", "r", "u", "j", "ident", "oid_of", "'sad'::mood", "'x'::mail", "'x'::text[]", "'x' COLLATE \"C\"",
     "t.name", "p",
 )  # fmt: skip

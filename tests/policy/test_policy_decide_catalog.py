@@ -9,7 +9,7 @@ import pytest
 from gatewayd.catalog import Catalog
 from gatewayd.policy.decide.decision import decide, names_unknown
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied
-from gatewayd.policy.file.model import Functions, Guardrails, Policy, TableAccess
+from gatewayd.policy.file.model import FullRedact, Functions, Guardrails, Policy, TableAccess
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
 from tests.policy.live_catalog import catalog_of
@@ -87,6 +87,7 @@ def policy(default: Any = "read", allow: tuple[str, ...] = (), **tables: str) ->
 OPEN = policy()
 HIDING = policy(secrets="deny")
 WRITING = policy("read_write", users="read")
+MASKING = msgspec.structs.replace(OPEN, column_masks={("public", "users"): {"id": FullRedact()}})
 
 
 def decided(sql: str, under: Policy, catalog: Catalog) -> Decision:
@@ -148,6 +149,7 @@ DENIED: Mapping[str, tuple[Policy, str, str]] = {
     # operators
     "SELECT 'a'::text = 1": (OPEN, "the overload of = is volatile", "runs function public.same"),
     "SELECT 1 FROM users WHERE name IN (1, 2)": (OPEN, "IN runs =", "runs function public.same"),
+    "SELECT 1 FROM users WHERE id = 3": (MASKING, "a mask may make its column a text", "runs function public.same"),
     "SELECT 'a'::text OPERATOR(app.<~>) 1": (OPEN, "runs a volatile function", "runs function public.same"),
     "SELECT 1 <~> 2": (OPEN, "is not on the search path", "operator <~>"),
     # types

@@ -7,7 +7,7 @@ what it raises is a bug, which the pipeline turns into `internal_error`.
 from collections.abc import Mapping
 from typing import Final
 
-from gatewayd.catalog import SYSTEM_COLUMNS, Catalog
+from gatewayd.catalog import FIRST_USER_OID, SYSTEM_COLUMNS, Catalog, Relation
 from gatewayd.policy.decide import guardrails
 from gatewayd.policy.decide.function_rules import SEARCH_PATH, SERIALS, FunctionRules, is_grammar
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held
@@ -171,8 +171,15 @@ def _read_otherwise(statement: Statement, catalog: Catalog) -> Refusal | None:
 def _runs(statement: Statement, rules: Rules, catalog: Catalog) -> Refusal | None:
     sql = statement.sql
     functions = rules.functions
-    bound = Bound(sql, catalog, lambda index: catalog.relation(*rules.relations.locate(statement.relations[index])))
     shielded = can_be_shielded(statement)
+
+    def typed(index: int) -> Relation | None:
+        """None where a mask or a shield is put in place of what is read: its columns may have other types than the catalog's."""
+        relation = catalog.relation(*rules.relations.locate(statement.relations[index]))
+        is_replaced = rules.policy.column_masks or (relation is not None and relation.oid < FIRST_USER_OID)
+        return None if is_replaced else relation
+
+    bound = Bound(sql, catalog, typed)
     for use in statement.functions:
         is_column = use.column is not None and _is_column(use.column, statement, rules.relations, catalog)
         if (refused := functions.refuse_call(use, sql, bound, is_column=is_column, shielded=shielded)) is not None:

@@ -22,6 +22,7 @@ _VALUES: Final = {
     "SVFOP_SESSION_USER": 19,
     "SVFOP_USER": 19,
 }
+_DIGITS: Final = frozenset("0123456789.eE+-")
 SEARCHED: Final = ("pg_catalog", "public")
 
 
@@ -104,6 +105,9 @@ def _of_constant(body: Node) -> int | None:
     if "sval" in body or body.get("isnull"):
         return UNKNOWN
     text = body.get("fval", {}).get("fval", "")
-    if not text.isascii() or not text.isdigit():
-        return _NUMERIC if text and set(text) <= set("0123456789.eE+-") else None
-    return _INT8 if int(text) < 2**63 else _NUMERIC
+    if not text or not set(text) <= _DIGITS:
+        return None
+    if not text.removeprefix("-").isdigit():
+        return _NUMERIC
+    number = int(text)
+    return _INT4 if -(2**31) <= number < 2**31 else _INT8 if -(2**63) <= number < 2**63 else _NUMERIC
