@@ -7,7 +7,7 @@ written in a short shield of its own.
 """
 
 import os
-from collections.abc import Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
 from time import perf_counter, time_ns
 from typing import Final, Literal
@@ -28,14 +28,18 @@ from gatewayd.corridor.gateway import Completed, Database, Gateway, ToolName
 from gatewayd.corridor.hold import NOBODY, Client, GateSilent, Undecided
 from gatewayd.corridor.judge import MASKING, Deciding, refused_by_masks
 from gatewayd.corridor.known_statements import Known
+from gatewayd.fairness import large_texts
 from gatewayd.masking.plan import UNMASKED, Plan, Rewritten, Withheld
 from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held, Permit
+from gatewayd.policy.decide.reasons import shown
+from gatewayd.policy.decide.unknown_names import UNKNOWN_NAME, Unknown, nearest
 from gatewayd.postgres.execute.error_words import told_less
 from gatewayd.postgres.execute.evidence import evidence
 from gatewayd.postgres.execute.failure import OUTCOME_UNKNOWN
 from gatewayd.postgres.execute.result import UNMASKABLE, CatalogChanged, ExecutionFailed, Result
 from gatewayd.postgres.execute.run import execute
+from gatewayd.postgres.execute.run_parse import parse
 
 CLOSING_ROW_S: Final = 30.0
 """How long a cancelled or finished call waits for its closing row before `audit write after execution failed`: a batch under way
@@ -44,6 +48,7 @@ and its own, with a checkpoint between, are up to five fsyncs, which on a bad da
 _CANCELLED: Final = "57014"  # query_canceled
 _CONNECTION_LOST: Final = ("08", "57")  # classes: connection exception, operator intervention
 _INTERNAL: Final = "XX000"  # internal_error
+_NO_SUCH: Final = ("42P01", "42883")  # undefined_table, undefined_function
 _NO_PRIVILEGE: Final = "42501"  # insufficient_privilege
 
 
@@ -257,14 +262,34 @@ class _Call:
         try:
             return await self._once(permit)
         except CatalogChanged:
-            if not await self._is_decided_again(permit):
+            if not await self._is_decided_again(permit, self.database.refresher.changed):
                 raise
         return await self._once(permit)
 
+    async def _parsed(self, permit: Permit, unknown: Unknown, refused: Denied) -> Result:
+        """A statement that names what does not exist: PostgreSQL's words about it, and the name that may be meant. Where it does
+        exist after all, it is decided with a newer catalog."""
+        deciding = self.deciding
+        policy, catalog = deciding.enforced.policy, deciding.catalog
+        try:
+            await parse(self.database.pool, permit, policy.limits, deciding.caller)
+        except ExecutionFailed as failure:
+            near = nearest(unknown, policy, catalog) if failure.sqlstate in _NO_SUCH else None
+            if near is not None:
+                failure.hint = f"There is {shown(near)}."
+            raise
+        if await self._is_decided_again(permit, self.database.refresher.unknown):
+            return await self._once(permit)
+        raise ExecutionFailed(_NO_PRIVILEGE, refused.reason)
+
     async def _once(self, permit: Permit) -> Result:
         deciding, statement = self.deciding, permit.allowed.statement
+        if deciding.unknown is not None and deciding.refused is not None:
+            return await self._parsed(permit, deciding.unknown, deciding.refused)
         policy, catalog = deciding.enforced.policy, deciding.catalog
         limits = preview.limits(policy.limits) if self.tool == "preview" else policy.limits
+        ask = partial(evidence, statement, policy, catalog)
+        rests_on = await large_texts.in_thread(ask, deciding.caller) if large_texts.is_large(statement.sql) else ask()
         masking = self.plan if isinstance(self.plan, Rewritten | PostExec) else None
         return await execute(
             self.database.pool,
@@ -274,17 +299,23 @@ class _Call:
             masking,
             deciding.caller,
             rows_at_most=self.approved.rows_at_most if self.approved is not None else None,
-            evidence=evidence(statement, policy, catalog),
+            evidence=rests_on,
         )
 
-    async def _is_decided_again(self, permit: Permit) -> bool:
-        await self.database.refresher.changed()
+    async def _is_decided_again(self, permit: Permit, refresh: Callable[[], Awaitable[None]]) -> bool:
+        """Whether a newer catalog allows what was permitted, so that its DECIDED row stays true; then that one counts."""
+        await refresh()
         again = Deciding(self.database, self.gateway.masking, permit.query_id, self.deciding.caller)
         known = await again.known(self.sql)
         decision = await again.decide(known)
-        if (decision.allowed if isinstance(decision, Held) else decision) != permit.allowed:
+        if isinstance(decision, Held) and self.approved is not None:
+            decision = decision.allowed
+        if not isinstance(decision, Allowed) or again.unknown is not None:
             return False
-        plan = await again.plan(known, permit.allowed)
+        rule = decision.matched_rule if permit.allowed.matched_rule == UNKNOWN_NAME else permit.allowed.matched_rule
+        if decision != msgspec.structs.replace(permit.allowed, matched_rule=rule):
+            return False
+        plan = await again.plan(known, decision)
         if isinstance(plan, Withheld):
             return False
         self.deciding, self.plan = again, plan

@@ -22,7 +22,7 @@ STATEMENTS = {
     "plan": ("EXPLAIN SELECT * FROM orders", Answered, WHOLE),
     "failure": ("SELECT 1 / (id - id) FROM orders", Broken, WHOLE),
     "refusal": ("SELECT * FROM secrets", Refused, {"ATTEMPTED DENY"}),
-    "unknown name": ("SELECT * FROM nosuch_{n}", Refused, {"ATTEMPTED DENY"}),
+    "unknown name": ("SELECT * FROM nosuch_{n}", Broken, WHOLE),
     "large text": ("SELECT '" + "x" * 40_000 + "'", Answered, WHOLE),
 }
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog, Column, Relation, unread
-from gatewayd.policy.decide.decision import decide, names_unknown
+from gatewayd.policy.decide.decision import decide, unknown_names
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held
 from gatewayd.policy.decide.reasons import REASON_CHARACTERS
 from gatewayd.policy.file.model import Policy
@@ -240,13 +240,13 @@ def test_a_relation_that_the_catalog_does_not_know_is_not_believed_where_somethi
 
 
 def test_names_unknown_asks_for_a_refresh_once_the_catalog_is_read() -> None:
-    assert names_unknown(select(reads("nope")), SHOP)
-    assert not names_unknown(select(reads("nope")), unread("shop"))
-    assert not names_unknown(select(reads("users"), reads("pg_type"), reads("tables", "information_schema")), SHOP)
-    assert not names_unknown(update(writes("nope", creates=True)), SHOP)
-    assert names_unknown(select(functions=(FunctionUse(None, "slugify", 1, 0),)), SHOP)
-    assert not names_unknown(select(functions=(FunctionUse(None, "lower", 1, 0),), types=(TypeUse(None, "int4", 0),)), SHOP)
-    assert names_unknown(select(types=(TypeUse(None, "mood", 0),)), SHOP)
+    assert unknown_names(select(reads("nope")), SHOP)
+    assert not unknown_names(select(reads("nope")), unread("shop"))
+    assert not unknown_names(select(reads("users"), reads("pg_type"), reads("tables", "information_schema")), SHOP)
+    assert not unknown_names(update(writes("nope", creates=True)), SHOP)
+    assert unknown_names(select(functions=(FunctionUse(None, "slugify", 1, 0),)), SHOP)
+    assert not unknown_names(select(functions=(FunctionUse(None, "lower", 1, 0),), types=(TypeUse(None, "int4", 0),)), SHOP)
+    assert unknown_names(select(types=(TypeUse(None, "mood", 0),)), SHOP)
 
 
 def test_a_reason_is_bounded_and_shows_no_raw_control_character() -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog
-from gatewayd.policy.decide.decision import decide, names_unknown
+from gatewayd.policy.decide.decision import decide, unknown_names
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied
 from gatewayd.policy.file.model import FullRedact, Functions, Guardrails, Policy, TableAccess
 from gatewayd.sql.facts.analyze import analyze
@@ -280,7 +280,7 @@ def test_nothing_here_asks_for_a_refresh(catalog: Catalog) -> None:
     for sql in PASSING:
         statement = analyze(sql)
         assert isinstance(statement, Statement)
-        assert not names_unknown(statement, catalog), sql
+        assert not unknown_names(statement, catalog), sql
 
 
 def test_the_reason_names_what_a_view_reaches_and_its_setting(catalog: Catalog) -> None:

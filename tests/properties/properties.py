@@ -55,7 +55,7 @@ def decision(sql: str, policy: str, world: World) -> Decision:
     statement = analyze(sql)
     found = deciding.decide(statement, ALL[policy], world.catalog)
     if isinstance(statement, Statement):
-        deciding.names_unknown(statement, world.catalog)
+        deciding.unknown_names(statement, world.catalog)
     return found
 
 

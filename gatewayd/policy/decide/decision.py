@@ -13,11 +13,12 @@ from gatewayd.policy.decide.function_rules import SEARCH_PATH, SERIALS, Function
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held
 from gatewayd.policy.decide.reasons import Refusal, at, bounded, shown
 from gatewayd.policy.decide.relation_rules import RelationRules, can_be_shielded
+from gatewayd.policy.decide.unknown_names import UNKNOWN_NAME, Unknown, assumed, is_parsed_alone
 from gatewayd.policy.file.model import Policy
 from gatewayd.sql.bind.bound import Bound
 from gatewayd.sql.builtins import filtered_functions
 from gatewayd.sql.builtins import lookup as builtins
-from gatewayd.sql.facts.statement import FieldUse, RelationUse, Statement, Unparsed
+from gatewayd.sql.facts.statement import FieldUse, OperatorUse, RelationUse, Statement, Unparsed
 from gatewayd.sql.text.encodings import other_name
 
 STORED: Final = ("table", "partitioned table", "materialized view", "foreign table")
@@ -90,20 +91,30 @@ def decide(statement: Statement | Unparsed, policy: Policy, catalog: Catalog) ->
     return allowed if held is None else Held(allowed, held)
 
 
-def names_unknown(statement: Statement, catalog: Catalog) -> bool:
-    """Whether the statement names what neither the built-in lists nor this (read) catalog know: worth a refresh first."""
+def decide_unknown(statement: Statement, unknown: Unknown, policy: Policy, catalog: Catalog) -> Allowed | None:
+    """What becomes of a denied statement that names what nobody knows, where that is its only trouble: it may be parsed, and must
+    not run. None: the denial stands."""
+    guess = assumed(unknown, policy, catalog) if is_parsed_alone(statement) else None
+    if guess is None or isinstance(decide(statement, *guess), Denied):
+        return None
+    return Allowed(statement, _tables(statement, rules_of(policy, catalog).relations), UNKNOWN_NAME)
+
+
+def unknown_names(statement: Statement, catalog: Catalog) -> Unknown | None:
+    """What the statement names that neither the built-in lists nor this (read) catalog know, which is worth a refresh."""
     if not catalog.is_read:
-        return False
-    return (
-        any(_relation_unknown(use, catalog) for use in statement.relations)
-        or any(_function_unknown(use.schema, use.name, catalog) for use in statement.functions if not is_grammar(use, catalog))
-        or any(
-            not (use.schema in (None, "pg_catalog") and builtins.operator(use.name))
-            and not any(each.schema == (use.schema or SEARCH_PATH) for each in catalog.operators_by_name.get(use.name, ()))
-            for use in statement.operators
-        )
-        or any(_type_unknown(use.schema, use.name, catalog) for use in statement.types)
+        return None
+    found = Unknown(
+        tuple(use for use in statement.relations if _relation_unknown(use, catalog)),
+        tuple(
+            use
+            for use in statement.functions
+            if not is_grammar(use, catalog) and _function_unknown(use.schema, use.name, catalog)
+        ),
+        tuple(use for use in statement.operators if _operator_unknown(use, catalog)),
+        tuple(use for use in statement.types if _type_unknown(use.schema, use.name, catalog)),
     )
+    return found if any((found.relations, found.functions, found.operators, found.types)) else None
 
 
 def _table_access(statement: Statement, rules: Rules, catalog: Catalog) -> Refusal | None:
@@ -267,6 +278,12 @@ def _relation_unknown(use: RelationUse, catalog: Catalog) -> bool:
         return catalog.relation(use.schema, use.name) is None
     known = any(catalog.relation(schema, use.name) is not None for schema in ("pg_catalog", SEARCH_PATH))
     return not known and builtins.relation(use.name) is None
+
+
+def _operator_unknown(use: OperatorUse, catalog: Catalog) -> bool:
+    if use.schema in (None, "pg_catalog") and builtins.operator(use.name):
+        return False
+    return not any(each.schema == (use.schema or SEARCH_PATH) for each in catalog.operators_by_name.get(use.name, ()))
 
 
 def _function_unknown(schema: str | None, name: str, catalog: Catalog) -> bool:

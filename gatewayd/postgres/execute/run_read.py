@@ -15,7 +15,6 @@ from gatewayd.postgres.execute.guard import ask, guard, spoke
 from gatewayd.postgres.execute.result import ExecutionFailed, Result
 from gatewayd.postgres.execute.wrap import AS_THEY_ARE, Sent, Shown
 from gatewayd.sql.facts.statement import Statement
-from gatewayd.sql.text.parse import is_large
 
 HEAP_ORDER: Final = "SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off;"
 """Rows come as they lie, also by way of an index (a bitmap scan), never in the order of an index that holds a masked column."""
@@ -110,6 +109,6 @@ async def compose(
     wrap: Callable[[Statement, Limits, Shown], Sent], statement: Statement, limits: Limits, shown: Shown = AS_THEY_ARE
 ) -> Sent:
     """Call one of the composers of `wrap.py`; in a worker thread when the text is so long that others would wait for it."""
-    if is_large(statement.sql):
+    if large_texts.is_large(statement.sql):
         return await large_texts.in_thread(partial(wrap, statement, limits, shown))
     return wrap(statement, limits, shown)

@@ -74,6 +74,11 @@ def function(name: str, schema: str = "pg_catalog") -> Builtin | None:
     return _functions().get(name)
 
 
+def function_names() -> Iterable[str]:
+    """Of pg_catalog."""
+    return _functions().keys()
+
+
 def relation(name: str) -> Builtin | None:
     """The verdict on reading a relation of pg_catalog."""
     return _relations().get(name)
