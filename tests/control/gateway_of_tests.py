@@ -9,7 +9,7 @@ import httpx
 import msgspec
 
 from gatewayd.audit.heads import sign_head
-from gatewayd.audit.ids import new_ulid
+from gatewayd.audit.ids import RisingIds, new_ulid
 from gatewayd.audit.leaf import canonical, commitment_of, erased_payload, facts_of, leaf_of
 from gatewayd.audit.rows import COLUMNS
 from gatewayd.audit.tree import CompactRange
@@ -33,6 +33,7 @@ class Rows:
     def __init__(self, seed: int = 1, tenant: str = "__self_host__") -> None:
         self.dice = random.Random(seed)
         self.tenant = tenant
+        self.ids = RisingIds(self.dice.randbytes)
         self.instance = self.ulid()
         self.first_seq = 1
         self.rows: list[dict[str, Any]] = []
@@ -45,7 +46,7 @@ class Rows:
     def add(self, event_type: str, payload: dict[str, Any], **columns: Any) -> dict[str, Any]:
         ts = columns.pop("ts", None) or now_ms()
         row: dict[str, Any] = {
-            "id": self.ulid(ts), "query_id": self.ulid(ts), "tenant_id": self.tenant, "database": "shop", "agent_name": "claude",
+            "id": self.ids.next(ts), "query_id": self.ulid(ts), "tenant_id": self.tenant, "database": "shop", "agent_name": "claude",
             "agent_version": "1", "agent_intent": "count", "mcp_token_id": None, "ts": ts, "event_type": event_type,
             "payload": canonical(payload).decode(), "schema_version": 3,
         }  # fmt: skip
