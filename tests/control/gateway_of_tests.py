@@ -46,9 +46,9 @@ class Rows:
     def add(self, event_type: str, payload: dict[str, Any], **columns: Any) -> dict[str, Any]:
         ts = columns.pop("ts", None) or now_ms()
         row: dict[str, Any] = {
-            "id": self.ids.next(ts), "query_id": self.ulid(ts), "tenant_id": self.tenant, "database": "shop", "agent_name": "claude",
-            "agent_version": "1", "agent_intent": "count", "mcp_token_id": None, "ts": ts, "event_type": event_type,
-            "payload": canonical(payload).decode(), "schema_version": 3,
+            "id": self.ids.next(ts), "query_id": self.ulid(ts), "tenant_id": self.tenant, "database": "shop",
+            "agent_name": "claude", "agent_version": "1", "agent_intent": "count", "mcp_token_id": None, "ts": ts,
+            "event_type": event_type, "payload": canonical(payload).decode(), "schema_version": 3,
         }  # fmt: skip
         row |= columns
         self.rows.append(row)

@@ -39,8 +39,11 @@ class World(msgspec.Struct):
         return (await make_token(self.console, self.org, self.project, "edge", None)).text
 
     async def gateway(self, seed: int = 1) -> TestGateway:
+        return await self.gateway_with(await self.token(), seed)
+
+    async def gateway_with(self, token: str, seed: int = 1) -> TestGateway:
         found = TestGateway(self.plane.url, seed)
-        answer = await found.enrol(await self.token())
+        answer = await found.enrol(token)
         assert answer.status_code == 200, answer.text
         return found
 

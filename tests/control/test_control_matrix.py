@@ -40,6 +40,9 @@ PLACES = {
     "database": NOBODY,
     "token": NOBODY,
     "version": NOBODY,
+    "gateway": NOBODY,
+    "finding": NOBODY,
+    "query": NOBODY,
 }
 
 

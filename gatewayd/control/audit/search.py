@@ -120,7 +120,7 @@ async def search(
     """Raises BadSearch."""
     _check(filters)
     began = time.perf_counter()
-    at = _read(cursor) if cursor else _Cursor(day_number(day_of(now_ms)) + 1)
+    at = _read(cursor) if cursor else _Cursor(day_number(day_of(now_ms)))
     chosen = await _chosen(store, project_id, filters)
     hits: list[tuple[int, _Hit]] = []
     if chosen is None:
@@ -131,7 +131,7 @@ async def search(
         if day > at.day or day < oldest:
             continue
         here = at if day == at.day else _Cursor(day)
-        for lower in _windows(day, here, is_keyed=chosen.is_keyed):
+        for lower in _windows(day, min(here.ts, now_ms), is_keyed=chosen.is_keyed):
             while True:
                 wanted = rows - len(hits)
                 found = await _look(store, project_id, filters, chosen, here, lower, wanted)
@@ -185,13 +185,13 @@ async def _chosen(store: Store, project_id: str, filters: Filters) -> _Chosen | 
     return _Chosen("DECIDED" if decided else "ATTEMPTED", every + decided, some)
 
 
-def _windows(day: int, here: _Cursor, *, is_keyed: bool) -> list[int]:
+def _windows(day: int, from_ts: int, *, is_keyed: bool) -> list[int]:
     """The lower ends of the windows to look through, one after the other; the last takes what came late."""
     start = day * _DAY_MS
     if not is_keyed:
         return [0]
     found, width = [], _HOUR_MS
-    lower = min(here.ts, start + _DAY_MS) - width
+    lower = min(from_ts, start + _DAY_MS) - width
     while lower > start:
         found.append(lower)
         width *= 4

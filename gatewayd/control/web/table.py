@@ -5,13 +5,16 @@ from typing import Final
 
 from gatewayd.control.account.routes import ROUTES as ACCOUNT
 from gatewayd.control.api_keys.routes import ROUTES as API_KEYS
+from gatewayd.control.audit.routes import ROUTES as AUDIT
 from gatewayd.control.databases.routes import ROUTES as DATABASES
 from gatewayd.control.gateways.link_service import PREFIX, link_service
+from gatewayd.control.gateways.routes import ROUTES as GATEWAYS
 from gatewayd.control.organisation.routes import ROUTES as ORGANISATION
 from gatewayd.control.people.routes import ROUTES as PEOPLE
 from gatewayd.control.policies.routes import ROUTES as POLICIES
 from gatewayd.control.projects.change import ROUTES as PROJECT_CHANGES
 from gatewayd.control.projects.routes import ROUTES as PROJECTS
+from gatewayd.control.taint.routes import ROUTES as TAINT
 from gatewayd.control.tokens.routes import ROUTES as TOKENS
 from gatewayd.control.web.api import openapi_route
 from gatewayd.control.web.route import Route
@@ -28,6 +31,9 @@ _ROUTES: Final[tuple[Route, ...]] = (
     *DATABASES,
     *POLICIES,
     *TOKENS,
+    *GATEWAYS,
+    *AUDIT,
+    *TAINT,
 )
 
 ROUTES: Final[tuple[Route, ...]] = (*_ROUTES, openapi_route(_ROUTES))
