@@ -4,6 +4,7 @@ The control plane holds a poll for up to `wait_s`, so a new bundle arrives at on
 and names this very request; an answer without a good freshness statement is no answer of the control plane.
 """
 
+import contextlib
 import random
 from collections.abc import Callable
 from typing import Final
@@ -31,6 +32,8 @@ LEAST_S: Final = 1.0
 """Between two polls, where the first brought nothing: a control plane that does not hold them must not be flooded."""
 MOST_S: Final = 300.0
 CUT_S: Final = 30.0
+NOTE_S: Final = 60.0
+NOTE_WITHIN_S: Final = 2.0
 KEEP_FRESHNESS_MS: Final = 60_000
 LOOK_S: Final = 1.0
 
@@ -70,6 +73,8 @@ class Poll:
         self._dice = dice or random.Random()
         self._failures = 0
         self._behind = False
+        self._note: str | None = None
+        self._noted_at = 0.0
         self._waiting: trio.CancelScope | None = None
         self._said: object = None
         self._urls_told: set[str] = set()
@@ -123,7 +128,7 @@ class Poll:
     async def _ask(self, wait_s: float) -> bool | None:
         """Whether the bundle of the answer was taken, None where there is none. Raises Unreachable, RequestRefused."""
         control = self._control
-        sent = control.numbered("poll", self._body(wait_s))
+        sent = control.numbered("poll", self._body(wait_s, await self._newest_note()))
         self._said = self._news()
         with trio.CancelScope() as self._waiting:  # nothing but the waiting: what an answer brought is taken whole
             answered = await control.send(sent, wait_s + ANSWER_S, self.trust)
@@ -208,7 +213,7 @@ class Poll:
         answers = tuple((name, database.refresher.statistics().answers, database.catalog.is_read) for name, database in databases)
         return self._standing.state, self._standing.problem, answers
 
-    def _body(self, wait_s: float) -> PollBody:
+    def _body(self, wait_s: float, note: str | None) -> PollBody:
         enforcement, standing = self._enforcement, self._standing
         bundle = enforcement.bundle
         audit = self._audit()
@@ -227,7 +232,16 @@ class Poll:
             acked=audit.acked,
             newest=msgspec.Raw(enforcement.newest) if self._behind and enforcement.newest is not None else NO_ENVELOPE,
             acks=tuple(map(msgspec.Raw, audit.acks)) if self._behind else (),
+            note=note,
         )
+
+    async def _newest_note(self) -> str | None:
+        """A signed head for the control plane to keep, made anew at most every NOTE_S; without one the poll goes all the same."""
+        if self._note is None or trio.current_time() - self._noted_at >= NOTE_S:
+            with trio.move_on_after(NOTE_WITHIN_S), contextlib.suppress(AuditUnavailable):
+                self._note = await self._gateway.audit.head()
+                self._noted_at = trio.current_time()
+        return self._note
 
     def _begin_freshness(self) -> None:
         """The clock goes on over a restart. Set back, it cannot make an old bundle younger than its last word."""

@@ -40,7 +40,7 @@ async def world(plane: Plane, owner: Browser, store_url: str, postgres: Postgres
 
 async def test_a_person_enrols_a_gateway_looks_at_it_and_cuts_it(world: World, owner: Browser) -> None:
     home = f"/projects/{world.project}/gateways"
-    answer = await owner.post(f"{home}/enrol", {"name": "edge"})
+    answer = await owner.post(f"/projects/{world.project}/enrol-gateway", {"name": "edge"})
     assert answer.status_code == 200
     token = answer.text.partition("GATEWAY_ENROL_TOKEN=")[2].partition(" ")[0]
     gateway = await world.gateway_with(token)

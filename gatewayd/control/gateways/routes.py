@@ -174,7 +174,7 @@ def _id(call: Call, name: str) -> str:
 
 ROUTES: Final = (
     Route("GET", _PAGES, _page, door="person", right="project.read"),
-    Route("POST", f"{_PAGES}/enrol", _enrol_page, door="person", right="project.gateways", body=EnrolForm),
+    Route("POST", "/projects/<project>/enrol-gateway", _enrol_page, door="person", right="project.gateways", body=EnrolForm),
     Route("GET", f"{_PAGES}/<gateway>", _one, door="person", right="project.read"),
     Route("POST", f"{_PAGES}/<gateway>/standing", _change_page, door="person", right="project.gateways", body=ChangeForm),
     Route("POST", f"{_PAGES}/<gateway>/urls", _urls, door="person", right="project.gateways", body=UrlsForm),

@@ -30,7 +30,7 @@ class AuditBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rows `from_seq` to `to_seq` of the instance, whose first row has `first_seq`; `root` is the tree's over all rows up to
     `to_seq`, `size` of them.
 
-    `gap` is there where the rows before `from_seq` are gone on both sides: the compact range of their leaves, base64.
+    `gap` is there where the rows before `from_seq` are gone on both sides: the compact range of their leaves, in hex.
     """
 
     instance: str
