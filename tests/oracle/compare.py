@@ -9,6 +9,7 @@ from gatewayd.policy.decide.decision import Rules, decide
 from gatewayd.policy.decide.function_rules import is_grammar
 from gatewayd.policy.decide.outcomes import Allowed
 from gatewayd.policy.file.model import Policy
+from gatewayd.sql.builtins import filtered_functions
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins.lookup import Verdict
 from gatewayd.sql.facts.statement import Statement
@@ -72,7 +73,8 @@ def hidden_from_us(statement: Statement, bound: Bound, names: Names, catalog: Ca
         elif oid in bound.calls and schema == "pg_catalog":
             builtin = builtins.function(name)
             refused = builtin is None or builtin.verdict is Verdict.REFUSED
-            if refused and not _permitted_call(name, statement):
+            replaced = decision.needs_shield and filtered_functions.applies(name, hides=policy.hides_something)
+            if refused and not replaced and not _permitted_call(name, statement):
                 found.append(f"function {schema}.{name}")
     located = {rules.relations.locate(use) for use in statement.relations}
     found += [".".join(names.relations[oid]) for oid in bound.relations if names.relations[oid] not in located]
