@@ -57,7 +57,6 @@ BEGIN {
     event["audit event sent without its details"]
     event["audit events recorded while linked never reached the control plane; local mode does not send them"]
     event["view definitions withheld from the cloud"]
-    event["audit file does not continue what was signed"]
 }
 {
     m = msg()
