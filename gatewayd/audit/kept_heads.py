@@ -1,4 +1,4 @@
-"""The signed heads that the file keeps, in its `checkpoints` table (docs/audit-format.md, Heads).
+"""The signed heads that the file keeps, in its `checkpoints` table (docs/audit-format.md, Tree and heads).
 
 Each is kept with the compact range at its size, so that a start hashes only the leaves after the last one. Of the heads older
 than the newest 1024 the last of each day stays, and those that a proof leads to.

@@ -23,7 +23,7 @@ class Counted(msgspec.Struct):
     denied: int = 0
 
 
-class Change(msgspec.Struct):
+class AuditChange(msgspec.Struct):
     """One row of a policy that changed, or of an erasure."""
 
     ts: int
@@ -32,7 +32,7 @@ class Change(msgspec.Struct):
     what: str
 
 
-class Report(msgspec.Struct):
+class AuditReport(msgspec.Struct):
     """`days` are (milliseconds of its beginning in UTC, allowed, denied). `unanchored_rows`: after the last kept head."""
 
     from_ms: int
@@ -57,8 +57,8 @@ class Report(msgspec.Struct):
     tables: list[Counted] = []
     rules: list[Counted] = []
     days: list[tuple[int, int, int]] = []
-    policy_changes: list[Change] = []
-    erasures: list[Change] = []
+    policy_changes: list[AuditChange] = []
+    erasures: list[AuditChange] = []
 
     @property
     def is_complete(self) -> bool:
@@ -70,7 +70,7 @@ class Reporter:
 
     def __init__(self, connection: sqlite3.Connection, from_ms: int, to_ms: int) -> None:
         self._connection = connection
-        self._report = Report(from_ms, to_ms)
+        self._report = AuditReport(from_ms, to_ms)
         self._chains = OpenChains()
         self._agents: dict[str, Counted] = {}
         self._tables: dict[str, Counted] = {}
@@ -79,7 +79,7 @@ class Reporter:
         self._policies: dict[str, None] = {}
         self._instances: dict[str, None] = {}
 
-    def run(self, first_id: str, end_id: str) -> Report:
+    def run(self, first_id: str, end_id: str) -> AuditReport:
         """The report over the rows with ids from `first_id` up to and without `end_id`. Raises sqlite3.Error, or ValueError for a
         row that gatewayd did not write."""
         report = self._report
@@ -131,10 +131,10 @@ class Reporter:
                 report.failed += 1
             case "POLICY_RELOADED":
                 changed = ", ".join(map(str, payload.get("sections_changed") or ())) or "nothing"
-                report.policy_changes.append(Change(ts, row[12], row[3], f"by {payload.get('source')}: {changed}"))
+                report.policy_changes.append(AuditChange(ts, row[12], row[3], f"by {payload.get('source')}: {changed}"))
             case "ERASED":
                 spans = ", ".join(f"{first}-{last}" for first, last in payload.get("seqs", ())[:_LISTED])
-                report.erasures.append(Change(ts, row[12], row[3], f"seq {spans}: {payload.get('reason')}"))
+                report.erasures.append(AuditChange(ts, row[12], row[3], f"seq {spans}: {payload.get('reason')}"))
 
     def _anchors(self, end_id: str) -> None:
         """How long rows of the period stood before a signed head was over them, as the kept heads tell."""

@@ -1,6 +1,6 @@
 """The thread that does what may wait for a disk: commits that sync, checkpoints, deletion, recovery (decision 4).
 
-`writer.py` is its Trio side. Calls come over a SimpleQueue, the work over deques; results go back once per batch.
+`queue.py` is its Trio side. Calls come over a SimpleQueue, the work over deques; results go back once per batch.
 """
 
 import contextlib

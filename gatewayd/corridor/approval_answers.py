@@ -6,7 +6,7 @@ from gatewayd.approvals import words
 from gatewayd.approvals.messages import GateAsk
 from gatewayd.audit.events import Query
 from gatewayd.corridor.answer import OnHold
-from gatewayd.corridor.hold import Ended, GateSilent, Undecided
+from gatewayd.corridor.hold import Ended, GateSilent, StillUndecided
 from gatewayd.policy.decide.outcomes import Denied, Held
 from gatewayd.policy.file.model import Policy
 from gatewayd.policy.replacement import policy_hash
@@ -46,7 +46,7 @@ def refused(held: Held, rule: Literal["approval_denied", "approval_expired"], re
     return Denied(rule, reason, allowed.statement.kind, allowed.tables, f"approvals.{held.write_class}")
 
 
-def undecided(found: Undecided | GateSilent, query: Query, sql: str, hold_s: int, *, is_multi: bool) -> OnHold:
+def undecided(found: StillUndecided | GateSilent, query: Query, sql: str, hold_s: int, *, is_multi: bool) -> OnHold:
     """Neither an approval nor a refusal: how to wait for one. `sql` and the intent are what the grant will belong to."""
     if isinstance(found, GateSilent):
         why = words.legible(found.reason, 300)

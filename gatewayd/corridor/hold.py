@@ -52,7 +52,7 @@ class Client(msgspec.Struct, frozen=True):
 NOBODY: Final = Client()
 
 
-class Undecided(msgspec.Struct, frozen=True):
+class StillUndecided(msgspec.Struct, frozen=True):
     pending: Pending
     why: Ended
 
@@ -64,13 +64,13 @@ class GateSilent(msgspec.Struct, frozen=True):
     retry_after_s: int | None = None
 
 
-HoldOutcome = Approved | GateDenied | Expired | Undecided | GateSilent
+HoldOutcome = Approved | GateDenied | Expired | StillUndecided | GateSilent
 HeldOutcome = Literal["approved", "denied", "expired", "pending", "unavailable", "cancelled"]
 HELD_OUTCOMES: Final[dict[type, HeldOutcome]] = {
     Approved: "approved",
     GateDenied: "denied",
     Expired: "expired",
-    Undecided: "pending",
+    StillUndecided: "pending",
     GateSilent: "unavailable",
 }
 
@@ -186,11 +186,11 @@ class HeldWrites:
             self._counted.pending(ask, answer.expires_at)
             left_s = until - trio.current_time()
             if left_s <= 0 or hold.why != "undecided":
-                return Undecided(answer, hold.why)
+                return StillUndecided(answer, hold.why)
             asked_at = trio.current_time()
             later = await self._waited(Wait(answer.approval_id, ask.query_id, ask.mcp_token_id, round(left_s, 3)), left_s, hold)
-            if isinstance(later, Undecided | None):
-                return later or Undecided(answer, hold.why)
+            if isinstance(later, StillUndecided | None):
+                return later or StillUndecided(answer, hold.why)
             answer = later
             if isinstance(answer, Pending) and trio.current_time() - asked_at < _PAUSE_S:
                 with hold.step(within_s=_PAUSE_S, last_s=0):
@@ -231,7 +231,7 @@ class HeldWrites:
                 break
         return GateSilent("it did not answer in time")
 
-    async def _waited(self, wait: Wait, left_s: float, hold: _Hold) -> GateAnswer | Undecided | None:
+    async def _waited(self, wait: Wait, left_s: float, hold: _Hold) -> GateAnswer | StillUndecided | None:
         """The answer of one wait; None when there is none, and nothing is left to wait for."""
         for is_last in (False, True):
             with hold.step(within_s=left_s + WAIT_BEYOND_HOLD_S, last_s=0) as scope:

@@ -25,7 +25,7 @@ from gatewayd.corridor import approval_answers as answers
 from gatewayd.corridor import preview
 from gatewayd.corridor.answer import Answer, Answered, Broken, NotServed, OnHold, Refused, Unaudited, closing_row
 from gatewayd.corridor.gateway import Completed, Database, Gateway, ToolName
-from gatewayd.corridor.hold import NOBODY, Client, GateSilent, Undecided
+from gatewayd.corridor.hold import NOBODY, Client, GateSilent, StillUndecided
 from gatewayd.corridor.judge import MASKING, Deciding, refused_by_masks
 from gatewayd.corridor.known_statements import Known
 from gatewayd.fairness import large_texts
@@ -175,7 +175,7 @@ class _Call:
                 return answers.refused(held, "approval_denied", words.denied_reason(by, note))
             case messages.Expired():
                 return answers.refused(held, "approval_expired", words.EXPIRED_REASON)
-            case Undecided() | GateSilent():
+            case StillUndecided() | GateSilent():
                 self.gateway.audit.undecided(self.query)
                 hold_s = policy.approvals.hold_s
                 return answers.undecided(found, self.query, self.sql, hold_s, is_multi=self.gateway.is_multi)

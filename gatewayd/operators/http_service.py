@@ -73,9 +73,9 @@ class HttpService:
         metrics = Metrics()
         webhook = self._webhook.statistics if self._webhook is not None else None
         if self._link is not None:
-            from gatewayd.operators.link_metrics import LinkState
+            from gatewayd.operators.link_metrics import LinkGauges
 
-            metrics.registry.register(LinkState(self._link.statistics))
+            metrics.registry.register(LinkGauges(self._link.statistics))
         metrics.registry.register(GatewayState(self._gateway, self._mcp.statistics, lambda: self._server.statistics(), webhook))
         self._gateway.observers += (metrics.observe,)
         self._gateway.audit.on_commit(metrics.committed)

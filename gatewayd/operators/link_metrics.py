@@ -15,7 +15,7 @@ _STATES: Final = get_args(StateName)
 _CHECKS: Final = get_args(BundleCheck)
 
 
-class LinkState(Collector):
+class LinkGauges(Collector):
     def __init__(self, link: Callable[[], LinkStatistics]) -> None:
         self._link = link
 

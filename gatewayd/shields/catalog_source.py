@@ -6,13 +6,13 @@ from gatewayd.catalog import SYSTEM_COLUMNS, Relation
 from gatewayd.masking.rewrite.source_rewrite import Source
 from gatewayd.masking.rules.mentions import Mentions
 from gatewayd.shields.conditions import Conditions
-from gatewayd.sql.builtins.filtered_relations import Form
+from gatewayd.sql.builtins.filtered_relations import Filtered
 from gatewayd.sql.text.tokens import quoted
 
 _ITEM: Final = "m"
 
 
-def source(relation: Relation, form: Form, conditions: Conditions, named: Mentions) -> Source:
+def source(relation: Relation, form: Filtered, conditions: Conditions, named: Mentions) -> Source:
     """Columns that the statement cannot mean are left out; conditions cost, and so do they."""
     columns: list[str] = []
     for column in relation.columns:

@@ -26,7 +26,7 @@ from gatewayd.approvals.messages import (
     StatusAsked,
     Wait,
 )
-from gatewayd.corridor.hold import NOBODY, GateSilent, HeldWrites, HoldOutcome, Undecided
+from gatewayd.corridor.hold import NOBODY, GateSilent, HeldWrites, HoldOutcome, StillUndecided
 from tests.approvals.desks import an_ask, opened
 
 EXPIRES_MS = 1000
@@ -224,7 +224,7 @@ async def sequence(world: World, number: int) -> None:
 
 def said(found: HoldOutcome) -> str:
     match found:
-        case Undecided(pending=Pending(approval_id=approval_id)):
+        case StillUndecided(pending=Pending(approval_id=approval_id)):
             return f"pending {approval_id}"
         case Approved(approval_id=approval_id):
             return f"approved {approval_id}"

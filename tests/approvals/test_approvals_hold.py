@@ -9,7 +9,7 @@ import trio.testing
 
 from gatewayd.approvals.gate import Unavailable
 from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, GateDenied, Outcome, Pending, Preview, Wait
-from gatewayd.corridor.hold import HELD, HELD_OF_ONE, NOBODY, Client, GateSilent, HeldWrites, HoldOutcome, Undecided
+from gatewayd.corridor.hold import HELD, HELD_OF_ONE, NOBODY, Client, GateSilent, HeldWrites, HoldOutcome, StillUndecided
 from tests.approvals.desks import an_ask
 from tests.approvals.gates import FAR, ToldGate, approve
 
@@ -50,14 +50,14 @@ async def in_background(
 
 async def test_undecided_after_hold_s(autojump_clock: Clock) -> None:
     gate, began = ToldGate(), trio.current_time()
-    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(), "undecided")
+    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == StillUndecided(pending(), "undecided")
     assert 20 <= trio.current_time() - began <= 21
     assert gate.asked[0].hold_s == gate.waits[0].wait_s == 20
 
 
 async def test_hold_of_0_s_asks_and_does_not_wait(autojump_clock: Clock) -> None:
     gate, began = ToldGate(), trio.current_time()
-    assert await HeldWrites(gate).decided(an_ask(), 0, NOBODY, None) == Undecided(pending(), "undecided")
+    assert await HeldWrites(gate).decided(an_ask(), 0, NOBODY, None) == StillUndecided(pending(), "undecided")
     assert trio.current_time() == began
     assert gate.waits == []
 
@@ -81,7 +81,7 @@ async def test_a_gate_without_wait_is_not_waited_for(autojump_clock: Clock) -> N
         return None
 
     gate.on_wait = no_such_call
-    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(), "undecided")
+    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == StillUndecided(pending(), "undecided")
     assert trio.current_time() == began
 
 
@@ -125,7 +125,7 @@ async def test_a_gate_that_falls_silent_leaves_the_request(is_lost: bool, autoju
         raise Unavailable("ReadError", is_lost=is_lost)
 
     gate.on_wait = away
-    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(), "silent")
+    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == StillUndecided(pending(), "silent")
     assert len(gate.waits) == 1 + is_lost
 
 
@@ -153,7 +153,7 @@ async def test_a_request_that_changes_its_id_goes_on_under_the_new_one(autojump_
         raise AssertionError
 
     gate.on_wait = taken
-    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == Undecided(pending(2), "undecided")
+    assert await HeldWrites(gate).decided(an_ask(), 20, NOBODY, None) == StillUndecided(pending(2), "undecided")
 
 
 # -- places and bounds
@@ -200,7 +200,7 @@ async def test_the_ninth_of_one_is_not_held(
         for _ in range(HELD_OF_ONE):
             assert await in_background(nursery, approvals, ask, client) == []
         ninth = await in_background(nursery, approvals, ask, msgspec.structs.replace(client, place=place))
-        assert isinstance(ninth[0], Undecided)
+        assert isinstance(ninth[0], StillUndecided)
         assert ninth[0].why == "crowded"
         assert place.said == []  # its question is short, and bounded by the places of running calls
         assert await in_background(nursery, approvals, *other) == []
@@ -220,7 +220,7 @@ async def test_past_256_the_newest_of_the_longest_queue_goes(autojump_clock: Clo
         assert len(ended) == 1
         assert ended[0] % 8 == 7
         [gone] = crowd[ended[0]][1]
-        assert isinstance(gone, Undecided)
+        assert isinstance(gone, StillUndecided)
         assert gone.why == "crowded"
         assert approvals.statistics().held == HELD
         nursery.cancel_scope.cancel()
@@ -232,7 +232,7 @@ async def test_where_all_queues_are_as_short_the_newcomer_goes(autojump_clock: C
         for number in range(4):
             assert await in_background(nursery, approvals, an_ask(token_id=f"T{number}")) == []
         newcomer = await in_background(nursery, approvals, an_ask(token_id="new"))
-        assert isinstance(newcomer[0], Undecided)
+        assert isinstance(newcomer[0], StillUndecided)
         nursery.cancel_scope.cancel()
 
 
@@ -248,8 +248,8 @@ async def test_draining_ends_all_at_once_and_holds_no_more(autojump_clock: Clock
         approvals.drain()
         await trio.testing.wait_all_tasks_blocked()
         assert trio.current_time() == began
-    assert all(found == [Undecided(pending(n + 1), "stopping")] for n, found in enumerate(held))
-    assert await approvals.decided(an_ask("Q9"), 20, NOBODY, None) == Undecided(pending(6), "stopping")
+    assert all(found == [StillUndecided(pending(n + 1), "stopping")] for n, found in enumerate(held))
+    assert await approvals.decided(an_ask("Q9"), 20, NOBODY, None) == StillUndecided(pending(6), "stopping")
 
 
 async def test_draining_leaves_a_first_question_two_seconds(autojump_clock: Clock) -> None:
@@ -263,7 +263,7 @@ async def test_draining_leaves_a_first_question_two_seconds(autojump_clock: Cloc
         await trio.sleep(10)
         return Approved()
 
-    for answer, expected in ((slow, Undecided(pending(), "stopping")), (slower, GateSilent("it did not answer in time"))):
+    for answer, expected in ((slow, StillUndecided(pending(), "stopping")), (slower, GateSilent("it did not answer in time"))):
         gate.on_ask = answer
         approvals = HeldWrites(gate)
         async with trio.open_nursery() as nursery:
@@ -280,7 +280,7 @@ async def test_pausing_ends_those_that_wait_and_no_later_ones(autojump_clock: Cl
         first = await in_background(nursery, approvals, an_ask())
         approvals.end_all()
         await trio.testing.wait_all_tasks_blocked()
-        assert isinstance(first[0], Undecided)
+        assert isinstance(first[0], StillUndecided)
         assert await in_background(nursery, approvals, an_ask()) == []
         nursery.cancel_scope.cancel()
 

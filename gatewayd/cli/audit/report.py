@@ -11,7 +11,7 @@ import msgspec
 
 from gatewayd.audit.ids import ulid_text
 from gatewayd.audit.reader import connect_for_reading
-from gatewayd.audit.report import Report, Reporter
+from gatewayd.audit.report import AuditReport, Reporter
 from gatewayd.audit.verdict import FileVerdict
 from gatewayd.audit.verify import Verifier
 from gatewayd.cli import options
@@ -77,7 +77,7 @@ def _write(name: str, text: str) -> None:
     remark(f"wrote {name}")
 
 
-def _tell(output: Output, report: Report, verdict: FileVerdict) -> None:
+def _tell(output: Output, report: AuditReport, verdict: FileVerdict) -> None:
     if not output.is_table:
         click.echo(json_line({"verdict": verdict.sentence, "findings": verdict.findings, **msgspec.to_builtins(report)}))
         return
@@ -92,7 +92,7 @@ def _tell(output: Output, report: Report, verdict: FileVerdict) -> None:
             output.line(("  " + visible(line), ""))
 
 
-def sections(report: Report) -> list[tuple[str, list[str]]]:
+def sections(report: AuditReport) -> list[tuple[str, list[str]]]:
     """The report in lines, by title."""
     counted = "{0.name}: {0.allowed} allowed, {0.denied} denied"
     gaps = ", ".join(f"{first}-{last}" for first, last in report.gaps) or "none"

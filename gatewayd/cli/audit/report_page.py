@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-from gatewayd.audit.report import Counted, Report
+from gatewayd.audit.report import AuditReport, Counted
 from gatewayd.audit.verdict import FileVerdict
 from gatewayd.cli.output import visible
 
@@ -22,7 +22,7 @@ svg text{fill:#9da7b1}.ok{color:#4cc26b}.bad{color:#ff8d86}.a{fill:#6cb3e4}.d{fi
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(report: Report, verdict: FileVerdict, now: datetime) -> str:
+def page(report: AuditReport, verdict: FileVerdict, now: datetime) -> str:
     """The whole document."""
     grade = "bad" if verdict.faults else "ok"
     findings = [(each.kind, each.seq or "", f"{each.what}; {each.meaning}".rstrip("; ")) for each in verdict.findings]

@@ -1,4 +1,4 @@
-"""What the control plane answers to one request: freshness, refusal, ack, conflict, enrolment (docs/link-protocol.md, Answers).
+"""What the control plane answers to one request: freshness, refusal, ack, conflict, enrolment (docs/link-protocol.md, Requests).
 
 Each names the digest of the request that it answers, so none can be shown again to another. An answer that is none of them (a
 page of a portal, a bare 403) says nothing: the control plane is unreachable.

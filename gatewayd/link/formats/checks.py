@@ -1,4 +1,4 @@
-"""What is asked of a bundle before it is enforced, as one ordered list (docs/link-protocol.md, Checks).
+"""What is asked of a bundle before it is enforced, as one ordered list (docs/link-protocol.md, Bundles).
 
 The first five refuse it, and nothing changes. A bundle that passed them is authentic: its version is kept before anything else.
 The last two then halt the gateway, which enforces no half of it.

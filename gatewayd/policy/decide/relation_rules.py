@@ -13,7 +13,7 @@ from gatewayd.policy.decide.relation_reach import SYSTEM_SCHEMAS, Reach, is_init
 from gatewayd.policy.file.model import Level, Policy
 from gatewayd.sql.builtins import filtered_relations
 from gatewayd.sql.builtins import lookup as builtins
-from gatewayd.sql.builtins.filtered_relations import Form
+from gatewayd.sql.builtins.filtered_relations import Filtered
 from gatewayd.sql.facts.statement import RelationUse, Statement
 
 VIEWS: Final = ("view", "materialized view")
@@ -121,7 +121,7 @@ class RelationRules:
             return self._refuse_one_read(relation) is not None
         return any(self._refuse_one_read(each) for each in self._reach.read(relation, only=False))
 
-    def form(self, use: RelationUse, statement: Statement) -> Form | None:
+    def form(self, use: RelationUse, statement: Statement) -> Filtered | None:
         """How a relation of the system is shown in part, where it is, and where a query can stand for it."""
         schema, name = self.locate(use)
         form = filtered_relations.form(schema, name) if can_be_shielded(statement) and not use.writes else None

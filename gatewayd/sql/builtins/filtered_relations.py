@@ -25,7 +25,7 @@ from typing import Final
 import msgspec
 
 
-class Form(msgspec.Struct, frozen=True):
+class Filtered(msgspec.Struct, frozen=True):
     reason: str
     """What it shows of hidden things: completes "it …"."""
     rows: str = ""
@@ -49,16 +49,16 @@ _MEASURED: Final = "$measured(m.relid)"
 _SEQUENCE: Final = "$shown($oid(m.schemaname, m.sequencename))"
 
 
-def _counters() -> dict[str, Form]:
+def _counters() -> dict[str, Filtered]:
     names = [f"pg_stat_{kind}" for kind in ("all", "sys", "user")] + [f"pg_stat_xact_{kind}" for kind in ("all", "sys", "user")]
     tables = [f"{name}_tables" for name in names] + [f"pg_statio_{kind}_tables" for kind in ("all", "sys", "user")]
     indexes = [f"{name}_{kind}_indexes" for name in ("pg_stat", "pg_statio") for kind in ("all", "sys", "user")]
     sequences = [f"pg_statio_{kind}_sequences" for kind in ("all", "sys", "user")]
-    return {name: Form(_COUNTERS, _MEASURED, fenced=True) for name in (*tables, *indexes, *sequences)}
+    return {name: Filtered(_COUNTERS, _MEASURED, fenced=True) for name in (*tables, *indexes, *sequences)}
 
 
-PG_CATALOG: Final[Mapping[str, Form]] = {
-    "pg_class": Form(
+PG_CATALOG: Final[Mapping[str, Filtered]] = {
+    "pg_class": Filtered(
         "shows row counts, sizes, partition bounds and names of indexes, also of what the policy hides",
         "m.relnamespace <> ALL (ARRAY(SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname LIKE 'pg\\_t%')) "
         "AND (m.relkind NOT IN ('i', 'I') OR $shown(m.oid))",
@@ -76,7 +76,7 @@ PG_CATALOG: Final[Mapping[str, Form]] = {
             "relpartbound": "$shown(m.oid) AND $unmasked(m.oid)",
         },
     ),
-    "pg_attribute": Form(
+    "pg_attribute": Filtered(
         "shows values of rows and options of columns, also of what the policy hides",
         "$no_hidden_index(m.attrelid)",
         {
@@ -84,7 +84,7 @@ PG_CATALOG: Final[Mapping[str, Form]] = {
             **dict.fromkeys(("attstattarget", "attoptions", "attfdwoptions", "attcompression"), "$shown(m.attrelid)"),
         },
     ),
-    "pg_attrdef": Form(
+    "pg_attrdef": Filtered(
         "shows defaults, also of what the policy hides",
         "",
         {
@@ -92,19 +92,19 @@ PG_CATALOG: Final[Mapping[str, Form]] = {
             "AND a.attnum = m.adnum AND $masked(a.attrelid, a.attname)) AND $apart('pg_attrdef', m.oid)"
         },
     ),
-    "pg_constraint": Form(
+    "pg_constraint": Filtered(
         _NAMES,
         "$shown(m.conrelid)",
         {"conbin": "$apart('pg_constraint', m.oid)"},
         fenced=True,
     ),
-    "pg_index": Form(
+    "pg_index": Filtered(
         _NAMES,
         "$shown(m.indrelid)",
         dict.fromkeys(("indexprs", "indpred"), "$apart('pg_class', m.indexrelid)"),
         fenced=True,
     ),
-    "pg_partitioned_table": Form(
+    "pg_partitioned_table": Filtered(
         _DEFINITIONS,
         "",
         {
@@ -112,33 +112,33 @@ PG_CATALOG: Final[Mapping[str, Form]] = {
             "partexprs": "$shown(m.partrelid) AND $unmasked(m.partrelid)",
         },
     ),
-    "pg_publication_rel": Form(
+    "pg_publication_rel": Filtered(
         _DEFINITIONS, "", dict.fromkeys(("prqual", "prattrs"), "$shown(m.prrelid) AND $unmasked(m.prrelid)")
     ),
-    "pg_publication_tables": Form(
+    "pg_publication_tables": Filtered(
         _DEFINITIONS,
         "",
         dict.fromkeys(("rowfilter", "attnames"), f"{_BY_TABLENAME} AND $unmasked($oid(m.schemaname, m.tablename))"),
     ),
-    "pg_statistic_ext": Form(
+    "pg_statistic_ext": Filtered(
         _NAMES,
         "$shown(m.stxrelid)",
         {"stxexprs": "$apart('pg_statistic_ext', m.oid)"},
         fenced=True,
     ),
-    "pg_trigger": Form(
+    "pg_trigger": Filtered(
         _NAMES,
         "$shown(m.tgrelid) AND $shown(m.tgconstrrelid)",  # the second is the other table of a foreign key
         dict.fromkeys(("tgqual", "tgargs"), "$unmasked(m.tgrelid) AND $apart('pg_trigger', m.oid)"),
         fenced=True,
     ),
-    "pg_policy": Form(
+    "pg_policy": Filtered(
         "shows who may see which rows, also of what the policy hides",
         "$shown(m.polrelid)",
         dict.fromkeys(("polqual", "polwithcheck"), "$unmasked(m.polrelid) AND $apart('pg_policy', m.oid)"),
         fenced=True,
     ),
-    "pg_policies": Form(
+    "pg_policies": Filtered(
         "shows who may see which rows, also of what the policy hides",
         _BY_TABLENAME,
         dict.fromkeys(
@@ -148,19 +148,19 @@ PG_CATALOG: Final[Mapping[str, Form]] = {
         ),
         fenced=True,
     ),
-    "pg_rewrite": Form(
+    "pg_rewrite": Filtered(
         "shows definitions of views and rules, also over what the policy hides",
         "$shown(m.ev_class)",
         dict.fromkeys(("ev_qual", "ev_action"), "$apart('pg_rewrite', m.oid)"),
         fenced=True,
     ),
-    "pg_rules": Form(
+    "pg_rules": Filtered(
         "shows definitions of rules, also on what the policy hides",
         _BY_TABLENAME,
         {"definition": "$parts_apart('pg_rewrite', ev_class, $oid(m.schemaname, m.tablename))"},
         fenced=True,
     ),
-    "pg_views": Form(
+    "pg_views": Filtered(
         "shows definitions of views, also over what the policy hides",
         "",
         {
@@ -168,7 +168,7 @@ PG_CATALOG: Final[Mapping[str, Form]] = {
             "AND $parts_apart('pg_rewrite', ev_class, $oid(m.schemaname, m.viewname))"
         },
     ),
-    "pg_matviews": Form(
+    "pg_matviews": Filtered(
         "shows definitions of views, also over what the policy hides",
         "",
         {
@@ -177,44 +177,44 @@ PG_CATALOG: Final[Mapping[str, Form]] = {
             "AND $parts_apart('pg_rewrite', ev_class, $oid(m.schemaname, m.matviewname))",
         },
     ),
-    "pg_indexes": Form(
+    "pg_indexes": Filtered(
         _NAMES,
         _BY_TABLENAME,
         {"indexdef": "$apart('pg_class', $oid(m.schemaname, m.indexname))"},
         fenced=True,
     ),
-    "pg_tables": Form(
+    "pg_tables": Filtered(
         "shows which parts tables have, also those that the policy hides",
         "",
         dict.fromkeys(("tablespace", "hasindexes", "hasrules", "hastriggers", "rowsecurity"), _BY_TABLENAME),
     ),
-    "pg_sequence": Form(
+    "pg_sequence": Filtered(
         "shows definitions of sequences, also of what the policy hides",
         "",
         dict.fromkeys(("seqstart", "seqincrement", "seqmax", "seqmin", "seqcache", "seqcycle"), "$shown(m.seqrelid)"),
     ),
-    "pg_sequences": Form(
+    "pg_sequences": Filtered(
         "shows states of sequences, also of what the policy hides",
         "",
         dict.fromkeys(
             ("start_value", "min_value", "max_value", "increment_by", "cycle", "cache_size", "last_value"), _SEQUENCE
         ),
     ),
-    "pg_description": Form(
+    "pg_description": Filtered(
         "shows comments, also on what the policy hides",
         "$object(m.classoid, m.objoid)",
         fenced=True,
     ),
-    "pg_seclabel": Form("shows labels, also of what the policy hides", "$object(m.classoid, m.objoid)", fenced=True),
-    "pg_seclabels": Form("shows labels, also of what the policy hides", "$object(m.classoid, m.objoid)", fenced=True),
-    "pg_depend": Form(
+    "pg_seclabel": Filtered("shows labels, also of what the policy hides", "$object(m.classoid, m.objoid)", fenced=True),
+    "pg_seclabels": Filtered("shows labels, also of what the policy hides", "$object(m.classoid, m.objoid)", fenced=True),
+    "pg_depend": Filtered(
         "shows of what parts tables are made, also those that the policy hides",
         "$object(m.classid, m.objid) AND $object(m.refclassid, m.refobjid)",
     ),
-    "pg_shdepend": Form("shows of what parts tables are made, also those that the policy hides", "$object(m.classid, m.objid)"),
-    "pg_init_privs": Form("shows parts of tables, also of those that the policy hides", "$object(m.classoid, m.objoid)"),
+    "pg_shdepend": Filtered("shows of what parts tables are made, hidden ones too", "$object(m.classid, m.objid)"),
+    "pg_init_privs": Filtered("shows parts of tables, also of those that the policy hides", "$object(m.classoid, m.objoid)"),
     **_counters(),
-    "pg_proc": Form(
+    "pg_proc": Filtered(
         "shows the source of functions",
         "",
         {
@@ -225,15 +225,15 @@ PG_CATALOG: Final[Mapping[str, Form]] = {
         },
         always=True,
     ),
-    "pg_roles": Form("shows settings of roles", "", {"rolconfig": ""}, always=True),
-    "pg_user": Form("shows settings of roles", "", {"useconfig": ""}, always=True),
-    "pg_foreign_server": Form("shows addresses of other servers", "", {"srvoptions": ""}, always=True),
-    "pg_foreign_table": Form("shows names and paths in other servers", "", {"ftoptions": ""}, always=True),
-    "pg_foreign_data_wrapper": Form("shows options of other servers", "", {"fdwoptions": ""}, always=True),
-    "pg_subscription": Form(
+    "pg_roles": Filtered("shows settings of roles", "", {"rolconfig": ""}, always=True),
+    "pg_user": Filtered("shows settings of roles", "", {"useconfig": ""}, always=True),
+    "pg_foreign_server": Filtered("shows addresses of other servers", "", {"srvoptions": ""}, always=True),
+    "pg_foreign_table": Filtered("shows names and paths in other servers", "", {"ftoptions": ""}, always=True),
+    "pg_foreign_data_wrapper": Filtered("shows options of other servers", "", {"fdwoptions": ""}, always=True),
+    "pg_subscription": Filtered(
         "shows how another server is reached, with its account and password", "", {"subconninfo": ""}, always=True
     ),
-    "pg_settings": Form(
+    "pg_settings": Filtered(
         "shows settings, also paths and secrets",
         "$visible_setting(m.name)",
         {"sourcefile": "", "sourceline": ""},
@@ -242,8 +242,8 @@ PG_CATALOG: Final[Mapping[str, Form]] = {
     ),
 }  # fmt: skip
 
-INFORMATION_SCHEMA: Final[Mapping[str, Form]] = {
-    "columns": Form(
+INFORMATION_SCHEMA: Final[Mapping[str, Filtered]] = {
+    "columns": Filtered(
         "shows defaults, also of what the policy hides",
         "",
         {
@@ -256,19 +256,19 @@ INFORMATION_SCHEMA: Final[Mapping[str, Form]] = {
             ),
         },
     ),
-    "check_constraints": Form(
+    "check_constraints": Filtered(
         _NAMES,
         "$constraint(m.constraint_schema, m.constraint_name)",
         {"check_clause": "$constraint_apart(m.constraint_schema, m.constraint_name)"},
         fenced=True,
     ),
-    "referential_constraints": Form(_NAMES, "$constraint(m.constraint_schema, m.constraint_name)", fenced=True),
-    "table_constraints": Form(_NAMES, _BY_NAME, fenced=True),
-    "key_column_usage": Form(_NAMES, _BY_NAME, fenced=True),
-    "constraint_column_usage": Form(_NAMES, "$constraint(m.constraint_schema, m.constraint_name)", fenced=True),
-    "constraint_table_usage": Form(_NAMES, "$constraint(m.constraint_schema, m.constraint_name)", fenced=True),
-    "column_column_usage": Form(_NAMES, _BY_NAME, fenced=True),
-    "triggers": Form(
+    "referential_constraints": Filtered(_NAMES, "$constraint(m.constraint_schema, m.constraint_name)", fenced=True),
+    "table_constraints": Filtered(_NAMES, _BY_NAME, fenced=True),
+    "key_column_usage": Filtered(_NAMES, _BY_NAME, fenced=True),
+    "constraint_column_usage": Filtered(_NAMES, "$constraint(m.constraint_schema, m.constraint_name)", fenced=True),
+    "constraint_table_usage": Filtered(_NAMES, "$constraint(m.constraint_schema, m.constraint_name)", fenced=True),
+    "column_column_usage": Filtered(_NAMES, _BY_NAME, fenced=True),
+    "triggers": Filtered(
         _NAMES,
         "$shown($oid(m.event_object_schema, m.event_object_table))",
         dict.fromkeys(
@@ -276,10 +276,10 @@ INFORMATION_SCHEMA: Final[Mapping[str, Form]] = {
         ),
         fenced=True,
     ),
-    "triggered_update_columns": Form(
+    "triggered_update_columns": Filtered(
         _NAMES, "$shown($oid(m.event_object_schema, m.event_object_table))", fenced=True
     ),
-    "views": Form(
+    "views": Filtered(
         "shows definitions of views, also over what the policy hides",
         "",
         {
@@ -289,12 +289,12 @@ INFORMATION_SCHEMA: Final[Mapping[str, Form]] = {
             "is_trigger_insertable_into": _BY_NAME,
         },
     ),
-    "view_column_usage": Form(_NAMES, f"{_BY_VIEW} AND {_BY_NAME}", fenced=True),
-    "view_table_usage": Form(_NAMES, f"{_BY_VIEW} AND {_BY_NAME}", fenced=True),
-    "view_routine_usage": Form(
+    "view_column_usage": Filtered(_NAMES, f"{_BY_VIEW} AND {_BY_NAME}", fenced=True),
+    "view_table_usage": Filtered(_NAMES, f"{_BY_VIEW} AND {_BY_NAME}", fenced=True),
+    "view_routine_usage": Filtered(
         _NAMES, "$shown($oid(m.table_schema, m.table_name))", fenced=True
     ),
-    "sequences": Form(
+    "sequences": Filtered(
         "shows definitions of sequences, also of what the policy hides",
         "",
         dict.fromkeys(
@@ -302,15 +302,15 @@ INFORMATION_SCHEMA: Final[Mapping[str, Form]] = {
             "$shown($oid(m.sequence_schema, m.sequence_name))",
         ),
     ),
-    "routines": Form("shows the source of functions", "", {"routine_definition": ""}, always=True),
-    "column_options": Form("shows options of columns in other servers", "", {"option_value": ""}, always=True),
-    "foreign_table_options": Form("shows names and paths in other servers", "", {"option_value": ""}, always=True),
-    "foreign_server_options": Form("shows addresses of other servers", "", {"option_value": ""}, always=True),
-    "foreign_data_wrapper_options": Form("shows options of other servers", "", {"option_value": ""}, always=True),
+    "routines": Filtered("shows the source of functions", "", {"routine_definition": ""}, always=True),
+    "column_options": Filtered("shows options of columns in other servers", "", {"option_value": ""}, always=True),
+    "foreign_table_options": Filtered("shows names and paths in other servers", "", {"option_value": ""}, always=True),
+    "foreign_server_options": Filtered("shows addresses of other servers", "", {"option_value": ""}, always=True),
+    "foreign_data_wrapper_options": Filtered("shows options of other servers", "", {"option_value": ""}, always=True),
 }  # fmt: skip
 
 
-def form(schema: str, name: str) -> Form | None:
+def form(schema: str, name: str) -> Filtered | None:
     if schema == "pg_catalog":
         return PG_CATALOG.get(name)
     return INFORMATION_SCHEMA.get(name) if schema == "information_schema" else None
