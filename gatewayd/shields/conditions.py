@@ -88,9 +88,11 @@ class Conditions:
         return f"({oid} <= '{hidden.newest}'::pg_catalog.oid{among})"
 
     def _measured(self, oid: str) -> str:
+        unmeasured = self._hidden.unmeasured
+        apart = f" AND {oid} <> ALL ({oids(unmeasured)})" if unmeasured else ""
         if self._hidden.lists_seen:
-            return f"({oid} = ANY ({oids(self._hidden.listed)}))"
-        return f"({oid} >= '{FIRST_USER_OID}'::pg_catalog.oid AND {self._shown(oid)})"
+            return f"({oid} = ANY ({oids(self._hidden.listed)}){apart})"
+        return f"({oid} >= '{FIRST_USER_OID}'::pg_catalog.oid AND {self._shown(oid)}{apart})"
 
     def _unmasked(self, oid: str) -> str:
         masked = self._hidden.masked_tables

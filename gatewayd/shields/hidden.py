@@ -28,6 +28,9 @@ class Hidden:
         hidden_indexes = {each.oid for each in indexes if each.belongs_to is None or each.belongs_to in hidden}
         self.hidden_indexes = tuple(sorted(hidden_indexes))
         self.masked_tables = tuple(sorted(masked))
+        # What their size and their counters say follows the lengths of masked values.
+        of_masked = {each.oid for each in indexes if each.belongs_to in masked}
+        self.unmeasured = tuple(sorted({*masked, *of_masked, *(oid for each in own if each.oid in masked for oid in each.toast)}))
         self.masked_columns = tuple(sorted(f"{oid}.{name}" for oid, names in masked.items() for name in names))
         away = hidden | hidden_indexes | {oid for each in own if each.oid in hidden for oid in each.toast}
         seen = {each.oid for each in own} - away

@@ -215,7 +215,8 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("module", "where", "error"), [("databases", "Databases.open", "ValueError"), ("audit.writer", "Audit.run", "OSError")]
+    ("module", "where", "error"),
+    [("corridor.databases", "Databases.open", "ValueError"), ("audit.queue", "CommitQueue.run", "OSError")],
 )
 def test_a_crash_says_where_and_not_what(module: str, where: str, error: str, role: str, tmp_path: Path) -> None:
     """An exception whose text holds the whole environment."""

@@ -5,6 +5,7 @@ The hostile statements, the honest ones and a share of the corpus in `make test`
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ async def test_hostile_statements_carry_nothing_out(postgres: Postgres, tmp_path
         different = []
         for sql in HOSTILE.statements:
             one, two = [await watch.query(name, sql) for name in twins]
-            if one != two and sql not in PLACED:
+            if without_oids(one) != without_oids(two) and sql not in PLACED:
                 different.append((sql, one, two))
         for table in ("people", "posts", "kept", "contacts", "loud"):
             await watch.call("describe_table", database="one", table=table)
@@ -73,6 +74,11 @@ async def test_errors_from_within_tell_nothing_of_denied_tables(postgres: Postgr
         told = await watch.query("open", "INSERT INTO desks VALUES (101, 1)")
     assert told["error"]["message"].startswith("no desk for a")  # where nothing is hidden the server's words are the agent's
     assert {leak.split(" ")[0] for leak in watch.leaks[1:]} == {"audit"}
+
+
+def without_oids(answer: dict[str, Any]) -> str:
+    """The answer without OIDs of tables and types in rows of pg_attribute: the twins are two databases of one server."""
+    return re.sub(r'"(attrelid|atttypid)": ?"\d+"', "", json.dumps(answer))
 
 
 @pytest.mark.soak

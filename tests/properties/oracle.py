@@ -13,6 +13,7 @@ from gatewayd.postgres.execute.failure import FAILURES
 from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.execute.wrap import own_text
 from gatewayd.sql.bind.bound import Bound
+from gatewayd.sql.builtins import filtered_functions
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins.lookup import Verdict
 from gatewayd.sql.facts.statement import Statement, TypeUse
@@ -34,13 +35,14 @@ async def disagreements(world: World, allowed: Allowed, policy: Policy) -> list[
     rules = Rules(policy, world.catalog)
     found = []
     if allowed.statement.form == "query":
-        found += await _by_view(world, allowed.statement, rules)
+        found += await _by_view(world, allowed, rules)
     if allowed.statement.form in ("query", "dml"):
         found += await _by_plan(world, allowed.statement, rules)
     return found
 
 
-async def _by_view(world: World, statement: Statement, rules: Rules) -> list[str]:
+async def _by_view(world: World, allowed: Allowed, rules: Rules) -> list[str]:
+    statement = allowed.statement
     text = own_text(statement)[0]
     async with world.one.oracle.connection() as connection:
         try:
@@ -60,7 +62,7 @@ async def _by_view(world: World, statement: Statement, rules: Rules) -> list[str
             found.append(f"the view reads {relation[0]}.{relation[1]}, which the statement was not checked for")
     functions = set(map(int, _FUNCTIONS.findall(tree)))
     nothing_bound = Bound("", world.catalog, lambda index: None)
-    found += [why for oid in sorted(functions) if (why := _refused_function(world, oid, rules)) is not None]
+    found += [why for oid in sorted(functions) if (why := _refused_function(world, oid, allowed, rules)) is not None]
     for oid in set(map(int, _RESULT_TYPES.findall(tree))):
         schema, name = world.names.types.get(oid, ("", ""))
         type_ = world.catalog.types.get((schema, name))
@@ -73,13 +75,15 @@ async def _by_view(world: World, statement: Statement, rules: Rules) -> list[str
     return found
 
 
-def _refused_function(world: World, oid: int, rules: Rules) -> str | None:
+def _refused_function(world: World, oid: int, allowed: Allowed, rules: Rules) -> str | None:
     own = world.catalog.functions.get(oid)
     if own is not None:
         blocked = rules.functions.refuse_function(own)
         return f"the view runs {own.schema}.{own.name}: {blocked.why}" if blocked is not None else None
     schema, name = world.names.functions.get(oid, ("pg_catalog", f"oid {oid}"))
     verdict = builtins.function(name, schema)
+    if allowed.needs_shield and schema == "pg_catalog" and filtered_functions.applies(name, hides=rules.hides):
+        return None  # replaced when it runs: what it gives of hidden relations is NULL
     # Casts, operators and the grammar's own forms reach functions that may not be called by name.
     if (
         verdict is None
