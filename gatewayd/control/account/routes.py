@@ -16,8 +16,9 @@ from gatewayd.control.people.sessions import Session
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.web.answer import Answer, Refusal, json, to
 from gatewayd.control.web.call import Call
-from gatewayd.control.web.page import is_zone, page
+from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
+from gatewayd.control.web.times import is_zone
 
 _PAGE: Final = "account/pages/account.html"
 _PASSKEY_NAME: Final = 100

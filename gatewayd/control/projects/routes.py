@@ -4,15 +4,13 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.control.people.rights import in_project
-from gatewayd.control.projects.find import FIRST_ID, OF_ORGANISATION, ROLE, Project, ProjectRoleRow
+from gatewayd.control.projects.visible import visible
 from gatewayd.control.web.answer import Answer, json
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
 
 _HOME: Final = "projects/pages/projects.html"
-_MOST: Final = 1000
 
 
 class ProjectShown(msgspec.Struct, frozen=True):
@@ -51,22 +49,6 @@ async def one_project(call: Call) -> Answer:
 
 async def me(call: Call) -> Answer:
     return json(Me(call.person.person_id, call.person.email, call.org_id, sorted(call.rights)))
-
-
-async def visible(call: Call) -> list[Project]:
-    """The projects of the organisation that this person may know of, by id."""
-    store = call.console.store
-    found = await store.rows(Project, OF_ORGANISATION, call.org_id, FIRST_ID, _MOST)
-    if call.key_project is not None:
-        found = [each for each in found if each.project_id == call.key_project]
-    if call.membership.role != "member":
-        return found
-    mine = []
-    for project in found:
-        own = await store.row(ProjectRoleRow, ROLE, project.project_id, call.person.person_id)
-        if in_project("member", own.role if own else None):
-            mine.append(project)
-    return mine
 
 
 ROUTES: Final = (

@@ -66,6 +66,8 @@ class Call:
         self._project = project
         self.body: object = None
         """The decoded body: of the route's `body` type."""
+        self.projects: tuple[Project, ...] = ()
+        """What the frame offers to go to; filled in for pages."""
 
     @property
     def person(self) -> Person:
@@ -100,6 +102,10 @@ class Call:
     def project(self) -> Project:
         assert self._project is not None
         return self._project
+
+    @property
+    def has_project(self) -> bool:
+        return self._project is not None
 
     def may(self, right: Right) -> bool:
         return right in self.rights

@@ -1,21 +1,25 @@
 """Pages: Jinja2 with escaping everywhere and no undefined names.
 
-A page is `<folder>/pages/<name>.html` and extends `web/pages/base.html`.
+A page is `<folder>/pages/<name>.html`, extends `web/pages/base.html` and uses `web/pages/parts.html` (docs/console.md).
 """
 
 import hashlib
-from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Final
-from zoneinfo import ZoneInfo, available_timezones
 
 import jinja2
 
+from gatewayd.control.web import navigation
 from gatewayd.control.web.answer import Answer
 from gatewayd.control.web.call import Call
+from gatewayd.control.web.said import forget, what_was_said
+from gatewayd.control.web.shown_text import plain, text
+from gatewayd.control.web.times import distance_shown, time_shown
 
-STATIC: Final = {"console.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8"}
+_STATIC: Final = files("gatewayd.control.web") / "static"
+_TYPES: Final = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+STATIC: Final = {file.name: _TYPES[file.name.rpartition(".")[2]] for file in _STATIC.iterdir()}
 CSP: Final = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 HEADERS: Final = (
     ("Content-Security-Policy", CSP),
@@ -28,14 +32,16 @@ HEADERS: Final = (
 
 
 def page(call: Call | None, template: str, status: int = 200, **values: object) -> Answer:
-    """`template` is `people/pages/sign_in.html`. Every page sees `call` (None on error pages), `at(ms)` and `asset(name)`."""
+    """`template` is `people/pages/sign_in.html`. Every page sees `call` (None on error pages), `home` (of the project),
+    `at(ms)`, `ago(ms)`, the filters `text` and `plain` (shown_text.py), and `asset(name)`."""
     zone = call.person.zone if call is not None and call.is_signed_in else "UTC"
-    text = _environment().get_template(template).render(call=call, at=lambda ms: _time(ms, zone), **values)
-    return Answer(status, text.encode(), headers=HEADERS)
-
-
-def is_zone(name: str) -> bool:
-    return name in available_timezones()
+    now_ms = call.console.now_ms() if call is not None else 0
+    said = what_was_said(call) if call is not None else None
+    home = f"/projects/{call.project.project_id}" if call is not None and call.has_project else ""
+    at, ago = partial(time_shown, zone=zone), partial(distance_shown, now_ms=now_ms, zone=zone)
+    body = _environment().get_template(template).render(call=call, home=home, said=said, at=at, ago=ago, **values)
+    headers = HEADERS if call is None or said is None else (*HEADERS, forget(call))
+    return Answer(status, body.encode(), headers=headers)
 
 
 def asset(name: str) -> str:
@@ -45,7 +51,7 @@ def asset(name: str) -> str:
 
 @cache
 def asset_bytes(name: str) -> bytes:
-    return (files("gatewayd.control.web") / "static" / name).read_bytes()
+    return (_STATIC / name).read_bytes()
 
 
 @cache
@@ -58,28 +64,10 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.globals["asset"] = cache(asset)
+    environment.globals |= {
+        "asset": cache(asset),
+        "sections_of_project": navigation.OF_PROJECT,
+        "sections_of_organisation": navigation.OF_ORGANISATION,
+    }
+    environment.filters |= {"text": text, "plain": plain, "count": "{:,}".format}
     return environment
-
-
-class Shown:
-    """A piece of HTML made here, which escaping leaves as it is."""
-
-    def __init__(self, html: str) -> None:
-        self._html = html
-
-    def __html__(self) -> str:
-        return self._html
-
-
-def _time(ms: int | None, zone: str) -> Shown:
-    """A time in the reader's zone, with UTC on hover. Digits and punctuation only, so nothing is to be escaped."""
-    if ms is None:
-        return Shown("never")
-    utc = datetime.fromtimestamp(ms / 1000, UTC)
-    try:
-        own = utc.astimezone(ZoneInfo(zone))
-    except (ValueError, OSError, KeyError):
-        own = utc
-    exact = utc.isoformat(timespec="seconds")
-    return Shown(f'<time datetime="{exact}" title="{utc:%Y-%m-%d %H:%M:%S} UTC">{own:%Y-%m-%d %H:%M}</time>')

@@ -18,6 +18,7 @@ from gatewayd import log
 from gatewayd.control.console import Console
 from gatewayd.control.organisation.caps import CapReached
 from gatewayd.control.people.throttle import Throttled
+from gatewayd.control.projects.visible import visible
 from gatewayd.control.settings import Network
 from gatewayd.control.store.failures import StoreUnavailable
 from gatewayd.control.web import gate, operators
@@ -31,6 +32,9 @@ from gatewayd.http.asgi import asgi
 from gatewayd.http.exchange import HttpHead
 from gatewayd.http.open_exchange import HttpExchange
 from gatewayd.http.server import ServerStatistics
+
+_OFFERED: Final = 25
+"""Projects in the switcher; the page of all projects has the others."""
 
 ExchangeHandler = Callable[[Console, HttpExchange, Incoming, trio.Event], Awaitable[None]]
 
@@ -82,6 +86,8 @@ class Surface:
             call = await gate.let_in(self._console, route, incoming, args)
             if route.method != "GET":
                 call.body = await read_body(route)
+            if route.door != "key" and call.has_organisation:
+                call.projects = tuple(sorted(await visible(call, _OFFERED), key=lambda each: each.name.casefold()))
             answer = await route.handler(call)
         except Redirect as redirect:
             return Answer(303, headers=(("Location", redirect.path), ("Cache-Control", "no-store")))

@@ -1,4 +1,4 @@
-// The script of the console. Every page works without it; it adds what only a browser can do: passkeys.
+// The script of the console. Every page works without it; it adds what only a browser can do: passkeys, and copying.
 "use strict";
 
 const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
@@ -59,3 +59,13 @@ function offer(selector, act) {
 
 offer("[data-passkey-add]", addPasskey);
 offer("[data-passkey-sign-in]", (place) => signInWithPasskey(place.dataset.next));
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  if (!navigator.clipboard) break;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+}

@@ -1,0 +1,51 @@
+"""What a page says once after a redirect: `said(call, to(path), "saved")`. The browser carries a key, never a text.
+
+A cookie and not a field of the address: a link that somebody made up could otherwise say that something was done.
+"""
+
+from typing import Final
+
+from gatewayd.control.web.answer import Answer
+from gatewayd.control.web.call import Call, Incoming
+
+SAID: Final = {
+    "saved": "Saved.",
+    "removed": "Removed.",
+    "revoked": "Revoked. Gateways refuse it from their next poll on.",
+    "ended": "Ended.",
+    "paused": "Paused. Gateways refuse every call from their next poll on.",
+    "resumed": "Resumed. Gateways answer again from their next poll on.",
+    "seen": "Noted that you have seen it.",
+    "cleared": "Cleared.",
+}
+"""Key to sentence. To say something new: a line here."""
+
+
+def said(call: Call, answer: Answer, key: str) -> Answer:
+    """The answer, after which the next page says SAID[key]."""
+    assert key in SAID
+    return answer.with_header("Set-Cookie", _cookie(call, key, "60"))
+
+
+def what_was_said(call: Call) -> str | None:
+    name = _name(call)
+    found = [value for key, _, value in _pairs(call.incoming) if key == name]
+    return SAID.get(found[0]) if len(found) == 1 else None
+
+
+def forget(call: Call) -> tuple[str, str]:
+    """The header that takes the key away again."""
+    return ("Set-Cookie", _cookie(call, "", "0"))
+
+
+def _pairs(incoming: Incoming) -> list[tuple[str, str, str]]:
+    return [part.strip().partition("=") for part in incoming.headers.get("cookie", "").split(";")]
+
+
+def _name(call: Call) -> str:
+    return "__Host-gatewayd-said" if call.console.settings.is_https else "gatewayd-said"
+
+
+def _cookie(call: Call, value: str, seconds: str) -> str:
+    secure = "; Secure" if call.console.settings.is_https else ""
+    return f"{_name(call)}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}"
