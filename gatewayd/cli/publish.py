@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from gatewayd.cli import options
+from gatewayd.cli.audit.lines import one_line
 from gatewayd.cli.output import Output, TableColumn, remark
 from gatewayd.config.credentials import CredentialProblem, read_credential
 from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
@@ -20,6 +21,14 @@ _PROBLEM: Final = (
     TableColumn("Where", "path"),
     TableColumn("Problem", "message", wide=True),
 )
+_FLIP: Final = (
+    TableColumn("change", "change"),
+    TableColumn("calls", "calls", "right"),
+    TableColumn("rule", "rule"),
+    TableColumn("statement", "sql", wide=True),
+    TableColumn("reason", "reason", wide=True),
+    TableColumn("query", "query_id"),
+)
 _PUBLISHED: Final = (TableColumn("Version", "version"), TableColumn("Bundle", "bundle"))
 
 
@@ -29,8 +38,43 @@ class _Problem(msgspec.Struct):
     message: str
 
 
+class _Count(msgspec.Struct):
+    change: str
+    name: str
+    calls: int
+
+
+class _Statement(msgspec.Struct):
+    change: str
+    calls: int
+    rule: str
+    sql: str | None
+    reason: str
+    query_id: str
+
+
+class _NotJudged(msgspec.Struct):
+    database: str
+    why: str
+    calls: int
+
+
+class _Flips(msgspec.Struct):
+    calls: int
+    looked_at: int
+    now_denied: int
+    now_allowed: int
+    now_held: int
+    by_rule: list[_Count]
+    by_table: list[_Count]
+    by_agent: list[_Count]
+    statements: list[_Statement]
+    not_judged: list[_NotJudged]
+
+
 class _Checked(msgspec.Struct):
     problems: list[_Problem]
+    flips: _Flips | None = None
 
 
 class _Published(msgspec.Struct):
@@ -48,7 +92,7 @@ class _Error(msgspec.Struct):
 @click.option("--project", required=True, metavar="ID", help="The project's id.")
 @click.option("--note", metavar="TEXT", help="Why it is published. Needed unless --check is given.")
 @click.option("--based-on", type=int, metavar="VERSION", help="Publish only if this version is still the newest.")
-@click.option("--check", "check_only", is_flag=True, help="Say what is wrong, and publish nothing.")
+@click.option("--check", "check_only", is_flag=True, help="Say what is wrong and what would flip; publish nothing.")
 @options.as_json
 def command(
     file: Path, control: str, project: str, note: str | None, based_on: int | None, check_only: bool, as_json: bool
@@ -64,7 +108,8 @@ def command(
     key = _key()
     text = file.read_text(encoding="utf-8")
     path = f"/api/v1/projects/{project}/" + ("check-policy" if check_only else "policies")
-    body: dict[str, object] = {"policy": text} if check_only else {"policy": text, "note": note, "based_on": based_on}
+    rest: dict[str, object] = {"flips": True} if check_only else {"note": note, "based_on": based_on}
+    body = {"policy": text, **rest}
     status, answer = _post(control.rstrip("/") + path, key, body)
     _say(Output(as_json=as_json), status, answer)
 
@@ -72,9 +117,12 @@ def command(
 def _say(output: Output, status: int, answer: bytes) -> None:
     try:
         if status in (200, 422):
-            problems = msgspec.json.decode(answer, type=_Checked).problems
+            checked = msgspec.json.decode(answer, type=_Checked)
+            problems = checked.problems
             output.records(_PROBLEM, [msgspec.to_builtins(problem) for problem in problems])
             remark(f"{len(problems)} problem(s); nothing is published" if problems else "the policy can be published")
+            if checked.flips is not None:
+                _say_flips(output, checked.flips)
             sys.exit(FAILURE if problems else 0)
         if status == 201:
             published = msgspec.json.decode(answer, type=_Published)
@@ -85,6 +133,21 @@ def _say(output: Output, status: int, answer: bytes) -> None:
         remark(f"the answer with status {status} is not the control plane's; look at --control")
         sys.exit(UNAVAILABLE)
     sys.exit(UNAVAILABLE if status >= 500 else FAILURE)
+
+
+def _say_flips(output: Output, flips: _Flips) -> None:
+    for kind, counts in (("rule", flips.by_rule), ("table", flips.by_table), ("agent", flips.by_agent)):
+        columns = (TableColumn("change", "change"), TableColumn("calls", "calls", "right"), TableColumn(kind, "name"))
+        output.records(columns, [{"kind": kind, **msgspec.to_builtins(each)} for each in counts])
+    output.records(
+        _FLIP, [{"kind": "statement", **msgspec.to_builtins(each), "sql": one_line(each.sql or "")} for each in flips.statements]
+    )
+    remark(
+        f"looked at {flips.looked_at} of {flips.calls} calls of the last week: {flips.now_denied} would be denied now, "
+        f"{flips.now_allowed} allowed, {flips.now_held} held for approval"
+    )
+    for each in flips.not_judged:
+        remark(f"{each.calls} calls{f' of {each.database}' if each.database else ''} could not be judged: {each.why}")
 
 
 def _post(url: str, key: str, body: dict[str, object]) -> tuple[int, bytes]:

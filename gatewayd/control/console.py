@@ -5,9 +5,12 @@ import time
 from collections.abc import Callable
 from typing import Final, final
 
+import trio
+
 from gatewayd.audit.ids import new_ulid
 from gatewayd.control.gateways.traffic import LinkTraffic
 from gatewayd.control.people.passwords import Hashes
+from gatewayd.control.policies.held_catalogs import HeldCatalogs
 from gatewayd.control.settings import ControlSettings, Secrets
 from gatewayd.control.store.store import Store
 
@@ -34,6 +37,9 @@ class Console:
         self.store: Final = store
         self.hashes: Final = Hashes()
         self.link: Final = LinkTraffic()
+        self.catalogs: Final = HeldCatalogs()
+        self.judging: Final = trio.CapacityLimiter(1)
+        """Policies that are tried on what was recorded take a core for seconds: one at a time."""
         self.entropy: Final = entropy
         self._clock: Final = clock
         self.replica: Final = self.new_id()

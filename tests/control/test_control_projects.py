@@ -260,7 +260,8 @@ async def test_ci_checks_and_publishes_from_the_command_line(api: Api, console_o
         return await trio.run_process(command, env=whole, capture_stdout=True, capture_stderr=True, check=False)
 
     good = "databases:\n  - name: shop\n    table_access: {default: deny}\n"
-    assert (await publish(good, "--check")).returncode == 0
+    checked = await publish(good, "--check")
+    assert (checked.returncode, b"looked at 0 of 0 calls" in checked.stderr) == (0, True), checked.stderr
     assert (await newest(console_of_plane, project_id))[0].version == 1
     wrong = await publish(good.replace("deny", "denied"), "--check")
     assert wrong.returncode == 1

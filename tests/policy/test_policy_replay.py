@@ -1,6 +1,6 @@
 """What counts as a flip, how flips are counted, and that memory stays bounded."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -12,8 +12,8 @@ DENY = CaseVerdict("deny", "table_access", "table t has level deny", ("public.t"
 HELD = CaseVerdict("held", "default:read_write", "waits", ("public.t",))
 
 
-def recorded(decision: Literal["ALLOW", "DENY"], rule: str | None = None, **more: str) -> Recorded:
-    given = {"id": "1", "database": "shop", "agent": "claude", "sql": "SELECT 1", "fingerprint": "f", **more}
+def recorded(decision: Literal["ALLOW", "DENY"], rule: str | None = None, **more: Any) -> Recorded:
+    given: dict[str, Any] = {"id": "1", "database": "shop", "agent": "claude", "sql": "SELECT 1", "fingerprint": "f", **more}
     return Recorded(ts=5, decision=decision, rule=rule, tables=("public.old",), **given)
 
 
@@ -30,6 +30,8 @@ def recorded(decision: Literal["ALLOW", "DENY"], rule: str | None = None, **more
         (recorded("DENY", "approval_denied"), HELD, None),
         (recorded("DENY", "approval_expired"), ALLOW, "now allowed"),
         (recorded("DENY", "approval_denied"), DENY, "now denied"),
+        (recorded("ALLOW", approved=True), HELD, None),
+        (recorded("ALLOW", approved=True), ALLOW, "now allowed"),
     ],
 )
 def test_changes(was: Recorded, verdict: CaseVerdict, change: str | None) -> None:
@@ -50,6 +52,14 @@ def test_flips_are_counted_by_rule_table_and_agent() -> None:
     first = run.shapes()[0]
     assert (first.fingerprint, first.count, first.agents, first.reason) == ("f", 2, {"claude": 1, "cursor": 1}, DENY.reason)
     assert [shape.count for shape in run.shapes()] == [2, 1, 1]
+
+
+def test_calls_that_were_alike_are_compared_once_and_counted_each() -> None:
+    run = Replay()
+    run.compare(recorded("ALLOW", count=40), DENY)
+    run.compare(recorded("ALLOW", count=2, agent="cursor"), DENY)
+    assert (run.totals.statements, run.totals.now_denied, run.by_table["now denied", "public.old"]) == (42, 42, 42)
+    assert [(shape.count, shape.agents) for shape in run.shapes()] == [(42, {"claude": 40, "cursor": 2})]
 
 
 def test_one_shape_may_flip_in_two_databases() -> None:

@@ -172,7 +172,10 @@ def _recorded(id_: str, ts: int, database: str, agent: str | None, attempted: st
     tables = said.tables_touched or ()
     if masked:
         return Recorded(id_, ts, database, agent, text.sql_raw, text.sql_fingerprint, "DENY", "column_masking", tables)
-    return Recorded(id_, ts, database, agent, text.sql_raw, text.sql_fingerprint, said.decision, said.policy_rule, tables)
+    approved = said.approved_by is not None
+    return Recorded(
+        id_, ts, database, agent, text.sql_raw, text.sql_fingerprint, said.decision, said.policy_rule, tables, approved
+    )
 
 
 def open_audit_file(path: str | None) -> AuditFileView:

@@ -5,25 +5,20 @@ columns are not known."""
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from gatewayd.catalog import Catalog
 from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.config.environment import Environment
 from gatewayd.config.settings import read_bytes
 from gatewayd.corridor.known_statements import KnownStatements
-from gatewayd.masking.plan import Withheld, plan
 from gatewayd.policy.decide.by_names import decide_by_names
-from gatewayd.policy.decide.decision import decide
-from gatewayd.policy.decide.outcomes import Allowed
 from gatewayd.policy.file.model import Policy
 from gatewayd.policy.tools.expect import CaseVerdict, verdict_of
+from gatewayd.shields.judged import judged
 from gatewayd.sql.facts.analyze import analyze
-from gatewayd.sql.facts.statement import Statement
 
 Decider = Callable[[str], CaseVerdict]
-
-_ANY_SALT: Final = b"nothing is masked with it"
+Judge = Callable[..., CaseVerdict]
 
 
 def catalogs(chosen: tuple[DatabaseEntry, ...]) -> Mapping[str, Catalog]:
@@ -33,30 +28,15 @@ def catalogs(chosen: tuple[DatabaseEntry, ...]) -> Mapping[str, Catalog]:
     return {name: inspected.catalog for name, inspected in inspect(chosen).items()}
 
 
-def decider(policy: Policy, catalog: Catalog | None) -> Decider:
-    """Answers for one database; with None by names alone."""
+def decider(policy: Policy, catalog: Catalog | None, judge: Judge = judged) -> Decider:
+    """Answers for one database; with None by names alone. `judge` is asked where there is a catalog."""
     known_statements = KnownStatements()  # programs send the same statements again and again
+    rewriting = Environment(os.environ, read_bytes).flag("GATEWAY_MASK_SOURCE_REWRITE")
 
     def decided(sql: str) -> CaseVerdict:
         known = known_statements.get(sql) or known_statements.add(sql, analyze(sql))
-        decision = known.decision(1, 1)
-        if decision is None:
-            facts = known.statement
-            decision = decide_by_names(facts, policy) if catalog is None else decide(facts, policy, catalog)
-            known.keep(decision, 1, 1)
-        verdict = verdict_of(decision)
-        if catalog is not None and policy.column_masks and isinstance(decision, Allowed):
-            return _masked(decision.statement, policy, catalog, verdict)
-        return verdict
+        if catalog is None:
+            return verdict_of(decide_by_names(known.statement, policy))
+        return judge(known.statement, policy, catalog, rewriting=rewriting)
 
     return decided
-
-
-def _masked(statement: Statement, policy: Policy, catalog: Catalog, verdict: CaseVerdict) -> CaseVerdict:
-    rewriting = policy.mask_source_rewrite
-    if rewriting is None:
-        rewriting = Environment(os.environ, read_bytes).flag("GATEWAY_MASK_SOURCE_REWRITE")
-    planned = plan(statement, policy, catalog, salt=_ANY_SALT, rewriting=rewriting)
-    if isinstance(planned, Withheld):
-        return CaseVerdict("deny", "column_masking", planned.reason_agent, verdict.tables)
-    return verdict

@@ -13,12 +13,12 @@ import msgspec
 from gatewayd.audit.ids import ulid_text, ulid_value
 from gatewayd.audit.leaf import DETAIL_KEYS, ERASED_KEY, PayloadRefused, commitment_of, facts_of, leaf_of
 from gatewayd.audit.rows import COLUMNS
-from gatewayd.control.audit.filter_keys import filter_key
+from gatewayd.control.audit.filter_keys import filter_key, tables_of
 from gatewayd.control.audit.rollup import Counted, counted
+from gatewayd.control.audit.statement_days import StatementCall, call_of
 from gatewayd.link.formats.rows import AuditBody, PushedRow
 
 ROWS_MOST: Final = 2000
-_TABLES: Final = 64
 _TEXT: Final = 200
 _BIGGEST: Final = 1 << 62
 
@@ -53,13 +53,14 @@ class StatementText(msgspec.Struct, frozen=True):
 
 class CheckedBatch(msgspec.Struct, frozen=True):
     """`events` and `details` are rows in the order of EVENT_COLUMNS and DETAIL_COLUMNS. `counted`: what each row
-    adds to the rollup.
+    adds to the rollup, `calls`: what as a statement.
     `erased`: ranges of seq whose details are gone."""
 
     leaves: list[bytes]
     events: list[tuple[object, ...]]
     details: list[tuple[object, ...]]
     counted: list[Counted]
+    calls: list[StatementCall | None]
     statements: dict[str, StatementText]
     erased: list[tuple[int, int]]
 
@@ -70,8 +71,9 @@ class CheckedBatch(msgspec.Struct, frozen=True):
         gone = {each[3] for each in self.events[:count]}
         details = [each for each in self.details if each[3] not in gone]
         return msgspec.structs.replace(
-            self, leaves=self.leaves[count:], events=self.events[count:], details=details, counted=self.counted[count:]
-        )
+            self, leaves=self.leaves[count:], events=self.events[count:], details=details, counted=self.counted[count:],
+            calls=self.calls[count:],
+        )  # fmt: skip
 
 
 _payload_of = msgspec.json.Decoder(dict[str, Any]).decode
@@ -81,7 +83,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 def check_batch(body: AuditBody, origin: Origin, fingerprints: Mapping[str, str]) -> CheckedBatch:
     """`fingerprints`: by query_id, of queries whose first row came with an earlier batch. Raises RowsRefused."""
     _check_span(body)
-    found = CheckedBatch([], [], [], [], {}, [])
+    found = CheckedBatch([], [], [], [], [], {}, [])
     known = dict(fingerprints)
     for place, row in enumerate(body.rows):
         if row.seq != body.from_seq + place:
@@ -94,9 +96,9 @@ def check_batch(body: AuditBody, origin: Origin, fingerprints: Mapping[str, str]
 
 
 def asked_before(body: AuditBody) -> list[str]:
-    """The queries of which the batch has a decision but not the first row."""
+    """The queries of which the batch has a decision or an end but not the first row."""
     first = {row.row.get("query_id") for row in body.rows if row.row.get("event_type") == "ATTEMPTED"}
-    rest = {row.row.get("query_id") for row in body.rows if row.row.get("event_type") == "DECIDED"}
+    rest = {row.row.get("query_id") for row in body.rows if row.row.get("event_type") in ("DECIDED", "FAILED")}
     return sorted(str(each) for each in rest - first if isinstance(each, str) and ulid_value(each) is not None)
 
 
@@ -160,6 +162,7 @@ def _row(row: PushedRow, instance: str, origin: Origin, known: dict[str, str], f
     if details is not None and (salt is not None or row.statement is not None):
         found.details.append((origin.project_id, origin.gateway_id, instance, row.seq, details.decode(), salt))
     found.counted.append(counted(ts, kind, database or "", agent, ids.token_id, payload))
+    found.calls.append(call_of(kind, database or "", agent, ids.query_id, ts, known.get(query_id), payload))
     _statement(found, columns, row.statement, ts)
     if kind == "ERASED":
         found.erased.extend(_ranges(payload.get("seqs")))
@@ -210,11 +213,6 @@ def _keys(
             keys.append(filter_key(project, "rule", rule))
         keys += [filter_key(project, "table", table) for table in tables_of(payload)]
     return keys
-
-
-def tables_of(payload: Mapping[str, Any]) -> list[str]:
-    tables = payload.get("tables_touched")
-    return [each for each in tables[:_TABLES] if isinstance(each, str)] if isinstance(tables, list) else []
 
 
 def _statement(found: CheckedBatch, columns: Mapping[str, str | int | None], redacted: str | None, ts: int) -> None:

@@ -11,7 +11,7 @@ import trio
 
 from gatewayd import log
 from gatewayd.audit.tree import HASH_BYTES, CompactRange
-from gatewayd.control.audit import tiles
+from gatewayd.control.audit import statement_days, tiles
 from gatewayd.control.audit.batch import (
     DETAIL_COLUMNS,
     EVENT_COLUMNS,
@@ -31,7 +31,7 @@ from gatewayd.control.audit.witness import BETWEEN, KeptNote
 from gatewayd.control.console import Console
 from gatewayd.control.gateways.gateway import GatewayPlace
 from gatewayd.control.gateways.reply import Reply, refusal, refused
-from gatewayd.control.store.days import day_of
+from gatewayd.control.store.days import day_number, day_of
 from gatewayd.control.store.statement import Copy, DayStatement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trust.signing import signers
@@ -160,6 +160,7 @@ async def _store(
     last = await tiles.read(tx, instance, tiles.edge(head.size))
     await tiles.write(tx, instance, tiles.added(head.size, last, new.leaves))
     await add_rollup(tx, instance[0], summed(new.counted))
+    await statement_days.add(tx, instance[0], day_number(day), new.calls)
     await _compare_notes(tx, instance, head.size, tree, finding_id, now_ms)
     if batch.erased:
         await erase(tx, instance, batch.erased, day)

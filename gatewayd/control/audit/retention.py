@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 import trio
 
-from gatewayd.control.audit import rollup
+from gatewayd.control.audit import rollup, statement_days
 from gatewayd.control.console import Console
 from gatewayd.control.projects.find import FIRST_ID
 from gatewayd.control.store.days import DAYS, day_from, day_number, day_of, drop_days
@@ -70,6 +70,8 @@ async def forget(console: Console) -> None:
                     while await console.store.run(statement.on(day_from(day)), project.project_id, _CHUNK) == _CHUNK:
                         pass
         await console.store.run(rollup.FORGET, project.project_id, day_number(before))
+        kept = max(day_number(before), day_number(today) - statement_days.KEPT_DAYS + 1)
+        await console.store.run(statement_days.FORGET, project.project_id, kept)
     if longest:
         await drop_days(console.store, today - timedelta(days=longest), console.now_ms())
 

@@ -12,8 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from gatewayd.audit.ids import ulid_value
-from gatewayd.control.audit.batch import tables_of
-from gatewayd.control.audit.filter_keys import filter_key
+from gatewayd.control.audit.filter_keys import filter_key, tables_of
 from gatewayd.control.audit.statement_texts import MATCHING, pattern
 from gatewayd.control.audit.stored import OF_QUERIES, StoredEvent
 from gatewayd.control.audit.summary import QuerySummary, summary_of

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from gatewayd.control.audit.batch import tables_of
+from gatewayd.control.audit.filter_keys import tables_of
 from gatewayd.control.audit.stored import StoredEvent
 
 Outcome = Literal["waiting", "denied", "running", "executed", "failed", "other"]

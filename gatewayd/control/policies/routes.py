@@ -7,8 +7,9 @@ import msgspec
 import trio
 
 from gatewayd.control.moment import moment
-from gatewayd.control.policies.checked import CheckedPolicy, PolicyProblem
-from gatewayd.control.policies.issue import PolicyVersion
+from gatewayd.control.policies.checked import CheckedPolicy, PolicyProblem, check_policy
+from gatewayd.control.policies.flips import Flips, find_flips
+from gatewayd.control.policies.issue import NEWEST_POLICY, PolicyVersion
 from gatewayd.control.policies.publish import (
     NOTE_CHARACTERS,
     NotPublished,
@@ -38,7 +39,10 @@ ONE: Final = Statement(
 
 
 class PolicyText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`flips`: also say which recorded statements it would answer otherwise; that takes seconds."""
+
     policy: str
+    flips: bool = False
 
 
 class PublishPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,11 +54,12 @@ class PublishPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """`problems` is empty for a policy that can be published."""
+    """`problems` is empty for a policy that can be published. `flips` is there where it was asked for and nothing is wrong."""
 
     problems: list[PolicyProblem]
     databases: list[str] = []
     requires_features: list[str] = []
+    flips: Flips | None = None
 
 
 class VersionShown(msgspec.Struct, frozen=True):
@@ -97,6 +102,15 @@ async def checked(call: Call, text: str) -> CheckedPolicy:
     return found
 
 
+async def flips_of(call: Call, found: CheckedPolicy) -> Flips:
+    """What a checked policy would answer otherwise than was recorded; who may see the audit sees constants."""
+    newest = await call.console.store.row(PolicyVersion, NEWEST_POLICY, call.project.project_id)
+    in_force = await trio.to_thread.run_sync(check_policy, newest.yaml) if newest is not None else None
+    policies = in_force.policies if isinstance(in_force, CheckedPolicy) else None
+    may_see = call.may("project.audit")
+    return await find_flips(call.console, call.project.project_id, found.policies, policies, constants=may_see)
+
+
 async def publish(call: Call, wanted: PublishPolicy, *, source: str, flips: str | None = None) -> Published:
     """Publish a text in the name of the person of this call. Raises NotPublished, or Refusal for the note and for 409."""
     if not wanted.note.strip() or len(wanted.note) > NOTE_CHARACTERS:
@@ -131,11 +145,13 @@ async def one_version(call: Call, version: str) -> PolicyVersion:
 
 
 async def _check(call: Call) -> Answer:
+    sent = call.sent(PolicyText)
     try:
-        found = await checked(call, call.sent(PolicyText).policy)
+        found = await checked(call, sent.policy)
     except NotPublished as refused:
         return json(Checked(list(refused.problems)))
-    return json(Checked([], list(found.names), list(found.requires_features)))
+    flips = await flips_of(call, found) if sent.flips else None
+    return json(Checked([], list(found.names), list(found.requires_features), flips))
 
 
 async def _publish(call: Call) -> Answer:

@@ -27,12 +27,14 @@ class Case(msgspec.Struct, frozen=True):
 
 
 class CaseVerdict(msgspec.Struct, frozen=True):
-    """What a decision says in the words of a case; `rule` is the denying one or what allowed it."""
+    """What a decision says in the words of a case; `rule` is the denying one or what allowed it. `matched_rule` is what
+    decided in the words of dry-run: a guardrail, a key of table_access."""
 
     decision: str
     rule: str
     reason: str
     tables: tuple[str, ...] = ()
+    matched_rule: str = ""
 
     def meets(self, expect: str) -> bool:
         """Whether the verdict, or its rule, is what was expected."""
@@ -43,12 +45,13 @@ def verdict_of(decision: Decision) -> CaseVerdict:
     """The decision in the words of a case."""
     match decision:
         case Allowed():
-            return CaseVerdict("allow", decision.matched_rule, "", decision.tables)
+            return CaseVerdict("allow", decision.matched_rule, "", decision.tables, decision.matched_rule)
         case Held():
             reason = f"waits for a human's approval (approvals.{decision.write_class})"
-            return CaseVerdict("held", decision.allowed.matched_rule, reason, decision.allowed.tables)
+            rule = decision.allowed.matched_rule
+            return CaseVerdict("held", rule, reason, decision.allowed.tables, rule)
         case Denied():
-            return CaseVerdict("deny", decision.policy_rule, decision.reason, decision.tables)
+            return CaseVerdict("deny", decision.policy_rule, decision.reason, decision.tables, decision.matched_rule)
 
 
 def check_expected(text: str) -> str:

@@ -17,7 +17,8 @@ NO_AGENT: Final = "-"
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """One call as the audit file has it. `decision` None: it was held, or its DECIDED row is missing."""
+    """One call as the audit file has it, or `count` alike. `decision` None: it was held, or its DECIDED row is missing.
+    `approved`: a human let it run."""
 
     id: str
     ts: int
@@ -28,11 +29,13 @@ class Recorded(msgspec.Struct, frozen=True):
     decision: Literal["ALLOW", "DENY"] | None = None
     rule: str | None = None
     tables: tuple[str, ...] = ()
+    approved: bool = False
+    count: int = 1
 
     @property
     def was_held(self) -> bool:
         """A human decided it: the policy itself had held it."""
-        return self.rule in ("approval_denied", "approval_expired")
+        return self.approved or self.rule in ("approval_denied", "approval_expired")
 
 
 class StatementShape(msgspec.Struct):
@@ -89,27 +92,28 @@ class Replay:
 
     def compare(self, recorded: Recorded, verdict: CaseVerdict) -> Flip | None:
         """Count one statement whose recorded decision is known."""
-        self.totals.statements += 1
+        count = recorded.count
+        self.totals.statements += count
         change = change_of(recorded, verdict)
         if change is None:
             if recorded.decision == "DENY" and verdict.decision == "deny" and recorded.rule != verdict.rule:
-                self.totals.other_rule += 1
+                self.totals.other_rule += count
             else:
-                self.totals.same += 1
+                self.totals.same += count
             return None
         rule = (recorded.rule or "") if change == "now allowed" else verdict.rule
         match change:
             case "now denied":
-                self.totals.now_denied += 1
+                self.totals.now_denied += count
             case "now allowed":
-                self.totals.now_allowed += 1
+                self.totals.now_allowed += count
             case "now held":
-                self.totals.now_held += 1
-        self.by_rule[change, rule] += 1
-        self.by_agent[change, recorded.agent or NO_AGENT] += 1
+                self.totals.now_held += count
+        self.by_rule[change, rule] += count
+        self.by_agent[change, recorded.agent or NO_AGENT] += count
         tables = recorded.tables or verdict.tables
         for table in tables:
-            self.by_table[change, table] += 1
+            self.by_table[change, table] += count
         self._keep(recorded, verdict, change, rule, tables)
         return change
 
@@ -118,21 +122,21 @@ class Replay:
         shape = self._shapes.get(key)
         if shape is None:
             if len(self._shapes) >= self._most_shapes:
-                self.totals.shapes_left_out += 1
+                self.totals.shapes_left_out += recorded.count
                 return
             first = (recorded.fingerprint, recorded.sql, recorded.id, tables, recorded.ts, recorded.ts)
             shape = self._shapes[key] = StatementShape(recorded.database, change, rule, verdict.reason, *first)
-        shape.count += 1
-        shape.last_ts = recorded.ts
+        shape.count += recorded.count
+        shape.last_ts = max(shape.last_ts, recorded.ts)
         agent = recorded.agent or NO_AGENT
-        shape.agents[agent] = shape.agents.get(agent, 0) + 1
+        shape.agents[agent] = shape.agents.get(agent, 0) + recorded.count
 
 
 def change_of(recorded: Recorded, verdict: CaseVerdict) -> Flip | None:
     """How the verdict differs from what was recorded; None when it does not, or the rule alone does."""
     was = "held" if recorded.was_held else "allow" if recorded.decision == "ALLOW" else "deny"
-    # What a human approved reads ALLOW like any other: under a policy that still holds, that is no change worth a line, but it
-    # cannot be told apart from a statement that was never held, and hiding those would be worse.
+    # What was approved by nobody who is named reads ALLOW like any other. Under a policy that still holds, that is no change
+    # worth a line, but it cannot be told apart from a statement that was never held, and hiding those would be worse.
     if was == verdict.decision:
         return None
     changes: dict[str, Flip] = {"deny": "now denied", "allow": "now allowed", "held": "now held"}
