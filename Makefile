@@ -57,6 +57,7 @@ types: $(VENV)/.dev  ## mypy, strict
 
 tests: $(VENV)/.dev  ## the tests alone
 	@$(BIN)/pytest --numprocesses $(JOBS)
+	@$(BIN)/pytest --numprocesses 0 tests/console
 
 corpus: $(VENV)/.dev  ## statements that must be refused and statements that must pass
 	@$(BIN)/pytest tests/corpus
@@ -81,8 +82,9 @@ dist: $(VENV)/.dev  ## wheel, source archive and desktop bundle, in dist/
 man: $(VENV)/.run  ## manual pages, in build/man/
 	@$(BIN)/gatewayd manual build/man
 
-pictures: $(VENV)/.dev  ## docs/architecture.md's pictures, drawn from the code
+pictures: $(VENV)/.dev  ## docs/architecture.md's pictures, drawn from the code; with a Chromium, docs/pictures/ of the console
 	@$(BIN)/python -m tests.pictures
+	@$(BIN)/python -m tests.console.pictures
 
 # coverage is not among the locked dependencies: it is installed beside them, for this target alone.
 COVERAGE = COVERAGE_FILE=build/coverage/data PYTHONPATH=build/coverage/lib $(BIN)/python -m coverage

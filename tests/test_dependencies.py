@@ -99,6 +99,14 @@ def test_what_development_declares_it_uses(requirement: str) -> None:
     assert name_of(requirement) in imported("tests") | USED_OTHERWISE.keys()
 
 
+def _licence_files(name: str) -> str:
+    """The texts beside the metadata: some distributions say their licence nowhere else."""
+    files = distribution(name).files or []
+    return " ".join(
+        str(file.read_text()) for file in files if file.parts[-1].upper().startswith("LICENSE") and "dist-info" in str(file)
+    )
+
+
 @pytest.mark.parametrize("requirement", [requirement for requirement in RUN + DEMO + DEV if name_of(requirement) != "gatewayd"])
 def test_licence_and_reason_stand_beside_each(requirement: str) -> None:
     lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
@@ -107,6 +115,7 @@ def test_licence_and_reason_stand_beside_each(requirement: str) -> None:
     assert found[0]["licence"] in EXPECTED_LICENCES | {EXCEPTIONS.get(name_of(requirement), "")}
     stated = distribution(name_of(requirement)).metadata
     told = " ".join(text for key in ("License-Expression", "License", "Classifier") for text in stated.get_all(key, []))
+    told += _licence_files(name_of(requirement))
     spellings = {
         "Apache-2.0": "Apache",
         "BSD-2-Clause": "BSD",

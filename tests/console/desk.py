@@ -1,0 +1,63 @@
+"""Somebody before the console: opens pages as a person of the world, and keeps what the browser complains of."""
+
+from typing import Any, Final
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Response, ViewportSize
+
+from tests.console.world import World
+
+WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}
+NARROW: Final[ViewportSize] = {"width": 360, "height": 740}
+AXE: Final = Axe()
+
+
+class Desk:
+    def __init__(self, world: World, browser: Chromium) -> None:
+        self.world: Final = world
+        self._browser: Final = browser
+        self._contexts: list[BrowserContext] = []
+        self.complaints: list[str] = []
+        """Console errors, uncaught errors, violations of the CSP, answers of 500 and above."""
+
+    def page(self, who: str | None = "ada", **options: Any) -> Page:
+        """A fresh window, signed in as `who` (None: nobody). `options` as Playwright's `new_context` has them."""
+        context = self._browser.new_context(viewport=options.pop("viewport", WIDE), base_url=self.world.url, **options)
+        self._contexts.append(context)
+        if who is not None:
+            name, value = self.world.cookies[who]
+            context.add_cookies([{"name": name, "value": value, "url": self.world.url}])
+        page = context.new_page()
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.complaints.append(f"{page.url}: {error}"))
+        page.on("response", self._response)
+        return page
+
+    def _console(self, message: ConsoleMessage) -> None:
+        # An answer of 400 and above is told as an error, too, and is often what a test wants.
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            self.complaints.append(f"{message.location.get('url')}: {message.text}")
+
+    def _response(self, response: Response) -> None:
+        if response.status >= 500:
+            self.complaints.append(f"{response.url}: {response.status}")
+
+    def leave(self) -> None:
+        for context in self._contexts:
+            context.close()
+        assert self.complaints == []
+
+
+def axe_findings(page: Page) -> list[str]:
+    """What axe finds, best practices among it: one line a rule and element."""
+    found = AXE.run(page).response["violations"]
+    return [f"{each['id']}: {node['html'][:200]}" for each in found for node in each["nodes"]]
+
+
+def sideways(page: Page) -> list[str]:
+    """What is wider than the window: the elements that stick out."""
+    script = """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
+      .filter((each) => each.getBoundingClientRect().right > innerWidth + 0.5).map((each) => each.outerHTML.slice(0, 120))"""
+    found: list[str] = page.evaluate(script)
+    return found

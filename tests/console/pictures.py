@@ -1,0 +1,79 @@
+"""`make pictures`: every page of the console into docs/pictures/, light and dark, 1280 and 390 wide. A person looks at them
+before they are committed."""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final, Literal
+
+from playwright.sync_api import Page, sync_playwright
+
+from gatewayd.postgres.embedded import EmbeddedPostgres
+from tests.conftest import PASSWORD, QUICK, Postgres, reserved_port
+from tests.console.chromium import ARGUMENTS, MISSING, chromium
+from tests.console.desk import Desk
+from tests.console.pages import PAGES
+from tests.console.world import World, running
+
+FOLDER: Final = Path(__file__).parents[2] / "docs" / "pictures"
+HIGHEST: Final = 1800
+"""Pixels: of a long page, its beginning."""
+WIDTHS: Final = (1280, 390)
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+
+
+def main(only: list[str]) -> None:
+    """`only`: names of pages; none: all."""
+    program = chromium()
+    if program is None:
+        print(f"docs/pictures/ stays as it is: {MISSING}", file=sys.stderr)
+        return
+    root = Path(tempfile.mkdtemp(prefix="gw", dir="/tmp"))
+    root.chmod(0o711)
+    try:
+        with reserved_port() as database_port, reserved_port() as port:
+            server = EmbeddedPostgres(
+                root / "postgres", version=16, tcp=True, port=database_port, superuser_password=PASSWORD, settings=QUICK
+            )
+            (root / "postgres").mkdir()
+            server.initialise()
+            server.start()
+            try:
+                with running(Postgres(server), port, root) as world:
+                    _draw(world, program, only)
+            finally:
+                server.stop("immediate")
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _draw(world: World, program: str, only: list[str]) -> None:
+    FOLDER.mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
+        desk = Desk(world, browser)
+        for case in PAGES:
+            if only and case.name not in only:
+                continue
+            page = desk.page(case.who, color_scheme="light")
+            page.goto(world.path(case.path))
+            for width in WIDTHS:
+                for scheme in SCHEMES:
+                    page.set_viewport_size({"width": width, "height": 800})
+                    page.emulate_media(color_scheme=scheme)
+                    _take(page, FOLDER / f"{case.name}-{scheme}-{width}.png", width)
+            page.context.close()
+        browser.close()
+
+
+def _take(page: Page, path: Path, width: int) -> None:
+    height = min(page.evaluate("document.documentElement.scrollHeight"), HIGHEST)
+    page.set_viewport_size({"width": width, "height": height})  # so that what sticks to the window is drawn once
+    page.screenshot(path=path)
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    main(sys.argv[1:])

@@ -1,0 +1,73 @@
+"""What holds for each page: told by role and name, for every reader, at every width, with and without script."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.console.desk import NARROW, WIDE, Desk, axe_findings, sideways
+from tests.console.pages import PAGES, PageCase
+from tests.console.world import World
+
+CASES = pytest.mark.parametrize("case", PAGES, ids=[case.name for case in PAGES])
+TABS = 250
+MOST_BYTES = 1_000_000
+
+
+def opened(page: Page, world: World, case: PageCase) -> None:
+    answer = page.goto(world.path(case.path))
+    assert answer is not None
+    assert answer.status == case.status
+    assert len(answer.body()) < MOST_BYTES
+
+
+def expect_its_parts(page: Page, case: PageCase) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(case.heading)
+    assert case.heading in page.title()
+    for part in case.parts:
+        role, _, name = part.partition(":")
+        expect(page.get_by_role(role, name=name, exact=True).first).to_be_visible()  # type: ignore[arg-type]
+
+
+@CASES
+def test_it_is_read_by_everybody(desk: Desk, world: World, case: PageCase) -> None:
+    """By role and name, light and dark, wide and narrow, and nothing scrolls sideways at 360 pixels."""
+    page = desk.page(case.who, color_scheme="light")
+    opened(page, world, case)
+    expect_its_parts(page, case)
+    assert axe_findings(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert axe_findings(page) == []
+    page.set_viewport_size(NARROW)
+    assert sideways(page) == []
+    assert axe_findings(page) == []
+    page.set_viewport_size(WIDE)
+
+
+@CASES
+def test_it_works_without_script(desk: Desk, world: World, case: PageCase) -> None:
+    page = desk.page(case.who, java_script_enabled=False, viewport=NARROW)
+    opened(page, world, case)
+    expect_its_parts(page, case)
+
+
+@CASES
+def test_everything_is_reached_by_keyboard(desk: Desk, world: World, case: PageCase) -> None:
+    """Tab goes through all that can be used, visibly, in the order of the page, and out of it again."""
+    page = desk.page(case.who)
+    opened(page, world, case)
+    wanted: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
+          .filter((each) => !each.disabled && each.checkVisibility({visibilityProperty: true}))
+          .map((each, place) => (each.dataset.place = String(place)))"""
+    )
+    reached: list[str] = []
+    for _ in range(TABS):
+        page.keyboard.press("Tab")
+        place, has_outline = page.evaluate(
+            "() => [document.activeElement.dataset.place, getComputedStyle(document.activeElement).outlineStyle !== 'none']"
+        )
+        if place is None and page.evaluate("() => document.activeElement === document.body"):
+            break
+        if place is not None:
+            assert has_outline, page.evaluate("() => document.activeElement.outerHTML")
+            reached.append(place)
+    assert reached == wanted
