@@ -42,6 +42,7 @@ _ROWS_PER_STATEMENT: Final = 16
 _OLDEST: Final = "SELECT id, seq, leaf FROM audit_events WHERE id <= ? ORDER BY id LIMIT ?"
 _LEAVES_FROM: Final = "SELECT leaf FROM audit_events WHERE seq >= ? ORDER BY seq"
 _INSERTED: Final = (*COLUMNS, "seq", "leaf", "salt")
+_WIDTH: Final = len(_INSERTED)
 
 # One statement for all rows of a small batch: SQLite then runs it in one step, and the GIL changes hands once, not once a row.
 _INSERTS: Final = tuple(
@@ -153,26 +154,26 @@ class AuditFile:
         """Commits all rows (id and the rest) in one transaction, or none of them. They get the next seqs, salts and leaves."""
         values, tree = self._leaves(rows)
         if len(rows) <= _ROWS_PER_STATEMENT:
-            self._connection.execute(_INSERTS[len(rows) - 1], _flat(values))  # its own transaction
+            self._connection.execute(_INSERTS[len(rows) - 1], values)  # its own transaction
         else:
             with self._transaction():
-                for start in range(0, len(rows), _ROWS_PER_STATEMENT):
-                    part = values[start : start + _ROWS_PER_STATEMENT]
-                    self._connection.execute(_INSERTS[len(part) - 1], _flat(part))
+                for start in range(0, len(values), _ROWS_PER_STATEMENT * _WIDTH):
+                    part = values[start : start + _ROWS_PER_STATEMENT * _WIDTH]
+                    self._connection.execute(_INSERTS[len(part) // _WIDTH - 1], part)
         self._tree, self._next_seq = tree, self._next_seq + len(rows)
 
-    def _leaves(self, rows: Sequence[tuple[str, Row]]) -> tuple[list[list[Value]], CompactRange]:
-        """The rows as they are to be stored, and the tree with them; to be taken over once they are committed."""
-        tree, seq = self._tree.copy(), self._next_seq
+    def _leaves(self, rows: Sequence[tuple[str, Row]]) -> tuple[list[Value], CompactRange]:
+        """The values to be stored, one row after the other, and the tree with them; to be taken over once they are committed."""
+        tree, seq, at = self._tree.copy(), self._next_seq, 0
         salts = os.urandom(SALT_BYTES * len(rows))
-        values: list[list[Value]] = []
-        for number, (event_id, row) in enumerate(rows):
-            salt = salts[number * SALT_BYTES : (number + 1) * SALT_BYTES]
-            envelope = row.head + event_id.encode() + row.tail
-            leaf = leaf_of(seq, envelope, commitment_of(salt, row.details))
+        values: list[Value] = []
+        for event_id, row in rows:
+            salt = salts[at : at + SALT_BYTES]
+            leaf = leaf_of(seq, row.envelope(event_id), commitment_of(salt, row.details))
             tree.append(leaf)
-            values.append([event_id, *row.columns, seq, leaf, salt])
+            values += (event_id, *row.columns, seq, leaf, salt)
             seq += 1
+            at += SALT_BYTES
         return values, tree
 
     def erase(self, erasable: Erasable, reason: str, now_ms: int) -> int:
@@ -185,7 +186,7 @@ class AuditFile:
             query = Query(query_id, DEFAULT_DATABASE, Agent(), None)
             row = row_of(Event(query, now_ms, Erased(reason, tuple(ranges))))
             values, tree = self._leaves([(self._ids.next(now_ms), row)])
-            self._connection.execute(_INSERTS[0], _flat(values))
+            self._connection.execute(_INSERTS[0], values)
         self._tree, self._next_seq = tree, self._next_seq + 1
         return sum(last - first + 1 for first, last in ranges)
 
@@ -411,13 +412,6 @@ def _connect(path: str, synchronous: Synchronous) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _flat(rows: Sequence[Sequence[Value]]) -> list[Value]:
-    values: list[Value] = []
-    for row in rows:
-        values += row
-    return values
 
 
 def _now_ms() -> int:

@@ -18,6 +18,7 @@ DETAIL_KEYS: Final = ("error_message", "masking_reason", "reason", "sql_raw")
 ERASED_KEY: Final = "erased"
 _PAD_BYTES: Final = 256
 _PREFIX: Final = b"\x00gatewayd audit 2\n"
+_ZEROS: Final = tuple(bytes(-(8 + length) % _PAD_BYTES) for length in range(_PAD_BYTES))  # by what the length leaves over
 
 LeafJson = None | bool | int | float | str | list["LeafJson"] | dict[str, "LeafJson"]
 
@@ -67,12 +68,12 @@ _decode_exactly: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def leaf_of(seq: int, envelope: bytes, commitment: bytes) -> bytes:
-    return sha256(_PREFIX + seq.to_bytes(8, "big") + sha256(envelope).digest() + commitment).digest()
+    return sha256(b"".join((_PREFIX, seq.to_bytes(8, "big"), sha256(envelope).digest(), commitment))).digest()
 
 
 def commitment_of(salt: bytes, details: bytes) -> bytes:
     length = len(details)
-    return sha256(salt + length.to_bytes(8, "big") + details + bytes(-(8 + length) % _PAD_BYTES)).digest()
+    return sha256(b"".join((salt, length.to_bytes(8, "big"), details, _ZEROS[length % _PAD_BYTES]))).digest()
 
 
 def facts_of(columns: Sequence[str | int | None]) -> Facts:

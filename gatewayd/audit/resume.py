@@ -18,6 +18,8 @@ from gatewayd.audit.meta import Heads, Instance, Meta, MetaDamaged, Previous, Re
 from gatewayd.audit.tree import HASH_BYTES, CompactRange
 from gatewayd.keys.note import NoteRefused, VerifierKey, verifier_key
 
+# max(seq) would read every row: SQLite takes the index only where a row without seq is excluded
+_LAST_SEQ: Final = "SELECT coalesce((SELECT seq FROM audit_events WHERE seq IS NOT NULL ORDER BY seq DESC LIMIT 1), 0)"
 _LEAVES: Final = "SELECT seq, leaf FROM audit_events WHERE seq >= ? ORDER BY seq"
 _NO_HEADS: Final = Heads(0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 
@@ -45,16 +47,16 @@ def resume(
     """The state of the file with these meta rows. `signed_last` is the last head that this identity signed, as kept outside of
     the file. `entropy`: 10 bytes for the id of an instance that begins. Raises MetaDamaged."""
     instance = Instance(new_ulid(now_ms, lambda _: entropy))
-    (last,) = connection.execute("SELECT max(seq) FROM audit_events").fetchone()
+    (last,) = connection.execute(_LAST_SEQ).fetchone()
     if "instance" not in rows:
-        first = (last or 0) + 1
+        first = last + 1
         (largest,) = connection.execute("SELECT max(id) FROM audit_events").fetchone()
         meta = Meta(
             instance, first, verifier.key.key_id, str(verifier), _NO_HEADS, rows.get("last_id", ""), format_1_to=largest or ""
         )
         return ResumeState(meta, CompactRange(), first)
     meta = read_meta(rows)
-    last_seq = max(last or 0, meta.pruned_to, meta.first_seq - 1)
+    last_seq = max(last, meta.pruned_to, meta.first_seq - 1)
     tree, broken = _tree(connection, meta, last_seq)
     if broken is None and signed_last is not None and signed_last.instance == meta.instance and signed_last.size > tree.size:
         broken = "rows missing"

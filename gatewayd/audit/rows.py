@@ -31,12 +31,15 @@ RowColumns = tuple[str, str, str, str | None, str | None, str | None, str | None
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """A row before it has an id. `head + id + tail` is its envelope, `details` what may be erased of it (see leaf.py)."""
+    """A row before it has an id, which goes between `head` and `tail`; `details` is what may be erased of it (see leaf.py)."""
 
     columns: RowColumns
     head: bytes
     tail: bytes
     details: bytes
+
+    def envelope(self, id_: str) -> bytes:
+        return b"".join((self.head, id_.encode(), self.tail))
 
     @property
     def ts_ms(self) -> int:

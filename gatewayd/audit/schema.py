@@ -30,10 +30,10 @@ CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 """
 
 # What format 2 adds: each row's place in the tree, the heads, and what is left of rows whose details were erased. NULL in `seq`
-# is a row from before format 2, so the index over a converted file is empty; SQLite still reads the table once to build it.
+# is a row from before format 2.
 _ADDED_COLUMNS: Final = ("seq INTEGER", "leaf BLOB", "salt BLOB")
+_SEQ_INDEX: Final = "CREATE UNIQUE INDEX audit_events_seq ON audit_events (seq) WHERE seq IS NOT NULL"
 _ADDED: Final = f"""
-CREATE UNIQUE INDEX audit_events_seq ON audit_events (seq) WHERE seq IS NOT NULL;
 CREATE TABLE checkpoints (
   instance TEXT NOT NULL,
   size INTEGER NOT NULL,
@@ -52,14 +52,39 @@ PRAGMA user_version = {FORMAT};
 def create(connection: sqlite3.Connection) -> None:
     """Makes the tables of an empty file, inside of the caller's transaction."""
     columns = "".join(f",\n  {column}" for column in _ADDED_COLUMNS)
-    _run(connection, f"{_EVENTS}{columns}\n);{_INDEXES}PRAGMA application_id = {APPLICATION_ID};{_ADDED}")
+    _run(connection, f"{_EVENTS}{columns}\n);{_INDEXES}PRAGMA application_id = {APPLICATION_ID};{_SEQ_INDEX};{_ADDED}")
 
 
 def convert(connection: sqlite3.Connection) -> None:
-    """Makes a file of format 1 one of format 2, inside of the caller's transaction. Its rows stay as they are."""
+    """Makes a file of format 1 one of format 2, inside of the caller's transaction. Its rows stay as they are, and unread."""
     for column in _ADDED_COLUMNS:
         connection.execute(f"ALTER TABLE audit_events ADD COLUMN {column}")
+    _add_seq_index(connection)
     _run(connection, _ADDED)
+
+
+def _add_seq_index(connection: sqlite3.Connection) -> None:
+    """Gives audit_events its index by seq, while no row has one.
+
+    CREATE INDEX would read all rows to find that out. So the index is made over an empty table and handed over, as
+    sqlite.org/lang_altertable.html says for changes of the schema that change nothing on disk: an empty index is what both have.
+    """
+    connection.execute("CREATE TABLE without_rows (seq INTEGER)")
+    connection.execute(_SEQ_INDEX.replace("ON audit_events", "ON without_rows"))
+    connection.execute("PRAGMA writable_schema = ON")
+    is_handed_over = False
+    try:
+        connection.execute(
+            "UPDATE sqlite_schema SET tbl_name = 'audit_events', sql = ? WHERE name = 'audit_events_seq'", (_SEQ_INDEX,)
+        )
+        is_handed_over = True
+    except sqlite3.DatabaseError:  # some builds of SQLite forbid it
+        pass
+    finally:
+        connection.execute("PRAGMA writable_schema = RESET")
+    connection.execute("DROP TABLE without_rows")
+    if not is_handed_over:
+        connection.execute(_SEQ_INDEX)
 
 
 def differences(connection: sqlite3.Connection) -> list[str]:

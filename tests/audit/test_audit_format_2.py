@@ -6,13 +6,12 @@ import os
 import resource
 import shutil
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
 import trio
 
-from gatewayd.audit.file import AuditFile
+from gatewayd.audit.file import AuditFile, Synchronous, _connect
 from gatewayd.audit.heads import unproved_head
 from gatewayd.audit.last_head import LastHead
 from gatewayd.audit.pace import Pace
@@ -95,13 +94,69 @@ def test_a_file_of_format_1_is_converted_and_its_rows_stay(tmp_path: Path) -> No
     assert not faults_of(path)
 
 
-@pytest.mark.soak
-def test_a_million_rows_of_format_1_are_converted_in_seconds(tmp_path: Path) -> None:
+def steps_of_opening(path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many instructions SQLite runs until the file is open: they grow with the rows that it reads."""
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    def connect(path: str, synchronous: Synchronous) -> sqlite3.Connection:
+        connection = _connect(path, synchronous)
+        connection.set_progress_handler(count, 1)
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gatewayd.audit.file._connect", connect)
+        Recorder(path).file.close()
+    return steps
+
+
+def test_what_a_start_reads_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    converted: set[int] = set()
+    opened: set[int] = set()
+    for rows in (100, 10_000):
+        path = tmp_path / f"{rows}.db"
+        of_format_1(path, rows)
+        converted.add(steps_of_opening(path, monkeypatch))
+        recording = Recorder(path)
+        recording.calls(rows // 10)
+        recording.close()
+        opened.add(steps_of_opening(path, monkeypatch))
+        assert not faults_of(path)
+    assert len(converted) == len(opened) == 1
+    assert max(converted | opened) < 1500
+
+
+def test_where_sqlite_forbids_the_hand_over_the_index_is_made_by_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "audit.db"
-    of_format_1(path, 1_000_000)
-    began = time.perf_counter()
-    Recorder(path).close()
-    assert time.perf_counter() - began < 10
+    of_format_1(path, 50)
+
+    is_denied = False
+    denied = 0
+
+    def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
+        nonlocal is_denied, denied
+        if action == sqlite3.SQLITE_PRAGMA and first == "writable_schema":
+            is_denied = second == "ON"
+        if not is_denied or action != sqlite3.SQLITE_UPDATE:
+            return sqlite3.SQLITE_OK
+        denied += 1
+        return sqlite3.SQLITE_DENY
+
+    def connect(path: str, synchronous: Synchronous) -> sqlite3.Connection:
+        connection = _connect(path, synchronous)
+        connection.set_authorizer(authorize)
+        return connection
+
+    monkeypatch.setattr("gatewayd.audit.file._connect", connect)
+    recording = Recorder(path)
+    recording.calls(5)
+    recording.close()
+    assert denied
+    assert not faults_of(path)
 
 
 def test_another_identity_begins_another_instance(tmp_path: Path) -> None:

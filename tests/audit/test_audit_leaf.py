@@ -34,7 +34,7 @@ def test_the_writers_halves_are_the_readers(payload: Payload, agent: Agent, inte
     agent = Agent(agent.name, agent.version, agent.token_id and "T")
     row = row_of(Event(Query(QueryId("Q"), database, agent, intent), 1234, payload))
     facts = facts_of(("ID", *row.columns))
-    assert row.head + b"ID" + row.tail == facts.envelope
+    assert row.envelope("ID") == facts.envelope
     assert row.details == facts.details
     assert not facts.is_erased
 
