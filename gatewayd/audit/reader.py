@@ -8,7 +8,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import trio
@@ -20,6 +20,9 @@ from gatewayd.audit.stored_tree import StoredTree
 T = TypeVar("T")
 Trees = dict[tuple[str, int], StoredTree]
 """The trees that proofs were read from, by instance and pruned size."""
+
+InstanceOf = Callable[[int | None], str | None]
+"""Which instance a seq belongs to; None for a row from before format 2."""
 
 START: Final = "0"  # the cursor before the first row: smaller than every ULID in use
 _PIECE_CHARACTERS: Final = 256 * 1024
@@ -60,11 +63,8 @@ def read_rows(connection: sqlite3.Connection, after: str, limit: int, characters
     selected = connection.execute(_SELECT, (after, limit))
     try:
         for row in selected:
-            payload = row[_PAYLOAD]
-            raw = msgspec.Raw(payload.encode())
-            columns = (*row[:_PAYLOAD], raw, *row[_PAYLOAD + 1 :], instance_of(row[-1]))
-            rows.append(AuditRow(*columns))
-            characters -= len(payload)
+            rows.append(audit_row(row, instance_of))
+            characters -= len(row[_PAYLOAD])
             if characters <= 0:
                 break
     finally:
@@ -72,7 +72,14 @@ def read_rows(connection: sqlite3.Connection, after: str, limit: int, characters
     return rows
 
 
-def instances(connection: sqlite3.Connection) -> Callable[[int | None], str | None]:
+def audit_row(stored: tuple[Any, ...], instance_of: InstanceOf) -> AuditRow:
+    """From the columns in the specification's order, and seq."""
+    raw = msgspec.Raw(stored[_PAYLOAD].encode())
+    columns = (*stored[:_PAYLOAD], raw, *stored[_PAYLOAD + 1 :], instance_of(stored[-1]))
+    return AuditRow(*columns)
+
+
+def instances(connection: sqlite3.Connection) -> InstanceOf:
     """Which instance a seq belongs to, by the file's metadata as they stand."""
     rows: dict[str, str] = dict(connection.execute("SELECT key, value FROM meta"))
     spans = read_meta(rows).spans() if "instance" in rows else []

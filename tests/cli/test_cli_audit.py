@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.audit.test_audit_format_2 import of_format_1
 from tests.cli.conftest import STATEMENTS, Served, leaves_no_trace
 from tests.cli.gatewayd_process import run, run_on_terminal, serving
 
@@ -32,6 +33,24 @@ def test_since_the_beginning_is_everything_as_the_file_has_it(served: Served) ->
     assert [each["payload"]["sql_raw"] for each in rows if each["event_type"] == "ATTEMPTED"][: len(STATEMENTS)] == list(
         STATEMENTS
     )
+
+
+def test_rows_say_where_they_stand_in_the_tree(served: Served) -> None:
+    whole = found(served, "since", "0")
+    assert [each["seq"] for each in whole] == list(range(1, len(whole) + 1))
+    assert len({each["instance"] for each in whole}) == 1
+    assert found(served, "tail", "-n", "1")[0]["seq"] == len(whole)
+    last = whole[-1]
+    for words in (["tail"], ["since", "0"], ["show", last["id"]]):
+        assert f"seq {last['seq']}  {last['id']}" in run_on_terminal(["audit", *words], served.variables)[1]
+
+
+def test_a_file_of_format_1_is_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "audit.db"
+    of_format_1(path, 3)
+    shown = run(["audit", "since", "0"], {"DB_PATH": str(path)})
+    assert [(row["seq"], row["instance"]) for row in map(json.loads, shown.stdout.splitlines())] == [(None, None)] * 3
+    assert "no seq" in run_on_terminal(["audit", "tail"], {"DB_PATH": str(path)})[1]
 
 
 def test_a_cursor_goes_on_where_the_last_page_ended(served: Served) -> None:

@@ -24,8 +24,13 @@ def show(output: Output, row: AuditRow) -> None:
         (f"{visible(row.agent_name or '-'):<16.16} ", "cyan"),
         (f"{word:<15} ", style_of(word)),
         (told, ""),
-        (f"  {row.id}", "dim"),
+        (f"  {place(row)}  {row.id}", "dim"),
     )
+
+
+def place(row: AuditRow) -> str:
+    """Where the row stands in the file's tree, as `audit verify` names it."""
+    return "no seq" if row.seq is None else f"seq {row.seq}"
 
 
 def summary(row: AuditRow) -> tuple[str, str]:

@@ -16,7 +16,7 @@ import msgspec
 
 from gatewayd.audit.events import Attempted, Decided
 from gatewayd.audit.ids import is_ulid, ulid_text, ulid_value
-from gatewayd.audit.reader import START, AuditRow, connect_for_reading
+from gatewayd.audit.reader import START, AuditRow, audit_row, connect_for_reading, instances
 from gatewayd.audit.rows import COLUMNS
 from gatewayd.cli.options import duration_s
 from gatewayd.cli.progress import progress
@@ -27,7 +27,7 @@ EVENT_TYPES: Final = ("ATTEMPTED", "DECIDED", "EXECUTED", "FAILED", "POLICY_RELO
 _PAYLOAD: Final = COLUMNS.index("payload")
 _PIECE: Final = 200  # rows of one read: each is its own short transaction, so the log of the writer is never held
 _PIECE_CHARACTERS: Final = 4 * 1024 * 1024  # of payload, unless one row alone is longer
-_SELECT: Final = f"SELECT {', '.join(f'e.{column}' for column in COLUMNS)} FROM audit_events AS e"
+_COLUMNS: Final = ", ".join(f"e.{column}" for column in COLUMNS)
 _RECORDED: Final = f"""
 SELECT e.id, e.ts, e.database, e.agent_name, e.payload,
        (SELECT d.payload FROM audit_events AS d WHERE d.query_id = e.query_id AND +d.event_type = 'DECIDED'),
@@ -66,11 +66,13 @@ class AuditFileView:
     def __init__(self, path: str) -> None:
         self.path = path
         self._connection = connect_for_reading(path)
+        (format_,) = self._connection.execute("PRAGMA user_version").fetchone()
+        self._select = f"SELECT {_COLUMNS}, {'NULL' if format_ == 1 else 'e.seq'} FROM audit_events AS e"
 
     def rows_after(self, cursor: str, wanted: Filter, limit: int | None = None) -> Iterator[AuditRow]:
         """Matching rows with an id above `cursor`, ascending, up to those there now or to `limit`."""
         where, parameters = wanted.where()
-        sql = f"{_SELECT} WHERE e.id > ?{where} ORDER BY e.id LIMIT {_PIECE}"
+        sql = f"{self._select} WHERE e.id > ?{where} ORDER BY e.id LIMIT {_PIECE}"
         found = 0
         while rows := self._rows(sql, cursor, *parameters, characters_most=_PIECE_CHARACTERS):
             for row in rows:
@@ -107,13 +109,13 @@ class AuditFileView:
     def latest(self, wanted: Filter, limit: int) -> list[AuditRow]:
         """The last matching rows, ascending."""
         where, parameters = wanted.where()
-        return self._latest(f"{_SELECT} WHERE e.id < ?{where} ORDER BY e.id DESC LIMIT {limit}", "Z", *parameters)
+        return self._latest(f"{self._select} WHERE e.id < ?{where} ORDER BY e.id DESC LIMIT {limit}", "Z", *parameters)
 
     def denials(self, cursor: str, wanted: Filter, limit: int) -> list[AuditRow]:
         """The last DECIDED rows above `cursor` that say DENY, ascending."""
         where, parameters = wanted.where()
         denied = "+e.event_type = 'DECIDED' AND json_extract(e.payload, '$.decision') = 'DENY'"
-        sql = f"{_SELECT} WHERE e.id > ? AND {denied}{where} ORDER BY e.id DESC LIMIT {limit}"
+        sql = f"{self._select} WHERE e.id > ? AND {denied}{where} ORDER BY e.id DESC LIMIT {limit}"
         return self._latest(sql, cursor, *parameters)
 
     def _latest(self, sql: str, *parameters: str) -> list[AuditRow]:
@@ -127,7 +129,7 @@ class AuditFileView:
 
     def chain(self, id_: str) -> list[AuditRow]:
         """Every row of the query that `id_` names, or that the event `id_` belongs to."""
-        sql = f"{_SELECT} WHERE e.query_id = coalesce((SELECT query_id FROM audit_events WHERE id = ?), ?) ORDER BY e.id"
+        sql = f"{self._select} WHERE e.query_id = coalesce((SELECT query_id FROM audit_events WHERE id = ?), ?) ORDER BY e.id"
         return self._rows(sql, id_, id_)
 
     def statement(self, query_id: str) -> str:
@@ -141,11 +143,9 @@ class AuditFileView:
         return self._connection.execute(sql, parameters).fetchall()
 
     def _rows(self, sql: str, *parameters: str, characters_most: int = sys.maxsize) -> list[AuditRow]:
-        rows: list[AuditRow] = []
-        for row in _piece(self._connection.execute(sql, parameters), _PAYLOAD, characters_most):
-            values = (*row[:_PAYLOAD], msgspec.Raw(row[_PAYLOAD].encode()), *row[_PAYLOAD + 1 :])
-            rows.append(AuditRow(*values))
-        return rows
+        instance_of = instances(self._connection)
+        found = _piece(self._connection.execute(sql, parameters), _PAYLOAD, characters_most)
+        return [audit_row(row, instance_of) for row in found]
 
 
 def _piece(selected: sqlite3.Cursor, payload: int, characters_most: int) -> list[Any]:

@@ -7,7 +7,7 @@ import click
 from gatewayd.audit.ids import is_ulid
 from gatewayd.cli import options
 from gatewayd.cli.audit import filters
-from gatewayd.cli.audit.lines import details, moment, summary
+from gatewayd.cli.audit.lines import details, moment, place, summary
 from gatewayd.cli.audit.search import open_audit_file
 from gatewayd.cli.output import Output, remark, style_of, visible
 from gatewayd.config.exit_codes import FAILURE
@@ -41,7 +41,9 @@ def command(id_: str, file: str | None, as_json: bool) -> None:
     for row in rows:
         word, _ = summary(row)
         output.line(("", ""))
-        output.line((f"{moment(row.ts)}  ", "dim"), (row.event_type, style_of(word) or "bold"), (f"  {row.id}", "dim"))
+        output.line(
+            (f"{moment(row.ts)}  ", "dim"), (row.event_type, style_of(word) or "bold"), (f"  {place(row)}  {row.id}", "dim")
+        )
         for key, value in details(row.payload):
             indented = value.replace("\n", "\n" + " " * 20)
             output.line((f"  {key:<17} ", "dim"), (indented, style_of(value)))
