@@ -28,6 +28,10 @@ for variable in ("http_proxy", "https_proxy", "all_proxy"):
     os.environ.pop(variable, None)
     os.environ.pop(variable.upper(), None)
 
+# A shell that starts `make test &` ignores SIGINT for it, and so would every process that a test starts and then interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Nothing here must survive a power cut. No autovacuum: it would take locks at moments of its own choosing.
 QUICK = {
     "fsync": "off",

@@ -100,6 +100,9 @@ class Committer:
     def commit(self) -> BatchOutcome:
         """Takes a batch and writes it, to a file opened anew if need be; a failure is in the outcome and in its tickets."""
         batch, characters = self._take_batch()
+        if self._none_may_be_written(batch):  # the file is not opened for nothing: it may be the operator's to mend now
+            self._in_hand = ()
+            return BatchOutcome(batch)
         generation = self._generation
         try:
             file = self._usable_file()
@@ -198,6 +201,12 @@ class Committer:
             characters += ticket.characters
         self._in_hand = batch
         return batch, characters
+
+    def _none_may_be_written(self, batch: list[Ticket]) -> bool:
+        """Whether each ticket is refused for an earlier one; it says why then. A refusal by one file is one by all later files."""
+        for ticket in batch:
+            ticket.error = ticket.refusal(self._generation)
+        return all(ticket.error for ticket in batch)
 
     def _insert(self, file: AuditFile, batch: list[Ticket], characters: int) -> BatchOutcome:
         """The tickets have their ids, or the reason why their rows cannot stand in this file, when this returns."""

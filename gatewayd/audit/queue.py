@@ -206,6 +206,8 @@ class CommitQueue:
             return
         if outcome.file_changed and self._available:
             self._note_unavailable("the audit file was deleted or replaced")
+        if not outcome.rows:
+            return  # each was refused for an earlier row that is not in the file: nothing was written, so nothing is well again
         if not self._available:
             self._available = True
             log.info(log.AUDIT_RECOVERED)

@@ -194,6 +194,25 @@ async def test_a_foreign_transaction_is_waited_for_then_refused_then_survived(pa
     assert [events[-1] for events in view.events(path).values()] == ["EXECUTED"]
 
 
+async def test_a_row_refused_for_the_one_before_it_is_no_recovery(
+    path: str, calls: Calls, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with open_audit(path, pace=Pace(locked_by_others_ms=300)) as audit:
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        query = calls.query()
+        await audit.attempted(query, calls.attempted())
+        await trio.testing.wait_all_tasks_blocked()  # the row has gone to its commit, so the next one comes in a batch behind it
+        with pytest.raises(AuditUnavailable, match="locked"):
+            await audit.decided(query, calls.allowed)
+        assert not audit.statistics().available
+        assert messages(capfd.readouterr().err) == ["audit unavailable"]
+        holder.execute("ROLLBACK")
+        holder.close()
+        await calls.whole(audit)
+        assert audit.statistics().available
+
+
 async def test_a_damaged_file_is_refused_while_running(path: str, calls: Calls) -> None:
     async with open_audit(path) as audit:
         await calls.whole(audit)

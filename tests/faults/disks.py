@@ -84,15 +84,19 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def full(disk: Path) -> Iterator[None]:
-    """Not a byte is free on a small disk."""
-    ballast = disk / "ballast"
+    """Not a byte is free on a small disk, nor becomes free: what SQLite deletes keeps its room under a second name."""
+    kept = disk / "kept"
+    kept.mkdir()
+    for left in (*disk.glob("*-wal"), *disk.glob("*-shm")):
+        (kept / left.name).hardlink_to(left)
+    ballast = kept / "ballast"
     with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(b"\0" * 4096)
     try:
         yield
     finally:
-        ballast.unlink()
+        shutil.rmtree(kept)
 
 
 @contextmanager
