@@ -31,6 +31,7 @@ ROWS: list[list[str]] = [
     ["config", "process_memory"],
     ["mcp.messages", "link.formats"],
     ["keys"],
+    ["judge"],
     ["shields"],
     ["masking"],
     ["policy"],
@@ -40,14 +41,14 @@ ROWS: list[list[str]] = [
 LEVEL = {room: level for level, row in enumerate(ROWS) for room in row}
 EVERYBODY = {"gatewayd"}  # the version
 SHELL_ONLY = "log"
-CORE = ("sql", "policy", "shields", "masking", "catalog", "audit.events", "mcp.messages", "link.formats")
+CORE = ("judge", "sql", "policy", "shields", "masking", "catalog", "audit.events", "mcp.messages", "link.formats")
 # What the control plane may use beside the core: never the corridor or the daemon, which are the engine.
 CONTROL_MAY_USE = (
     "gatewayd.control", "gatewayd.log", "gatewayd.config", "gatewayd.http", "gatewayd.keys", "gatewayd.process_memory",
     "gatewayd.audit.ids", "gatewayd.audit.tree", "gatewayd.audit.leaf", "gatewayd.audit.heads", "gatewayd.audit.rows",
     "gatewayd.notify.systemd", "gatewayd.postgres.driver",
     "gatewayd.postgres.embedded", "gatewayd.approvals.messages", "gatewayd.link.formats", "gatewayd.policy", "gatewayd.sql",
-    "gatewayd.masking", "gatewayd.shields", "gatewayd.catalog",
+    "gatewayd.judge", "gatewayd.masking", "gatewayd.shields", "gatewayd.catalog",
 )  # fmt: skip
 IMPURE = {
     "asyncio", "asyncpg", "hypercorn", "os", "pathlib", "quart", "quart_trio", "random", "secrets", "select", "signal", "socket",

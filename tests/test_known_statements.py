@@ -7,7 +7,9 @@ import msgspec
 import pytest
 
 from gatewayd.corridor.known_statements import HELD_BYTES, KnownStatements
+from gatewayd.judge import Verdict
 from gatewayd.masking.plan import Rewritten
+from gatewayd.policy.decide.outcomes import Denied
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement, Unparsed
 
@@ -18,12 +20,16 @@ def statement(sql: str) -> Statement:
     return made
 
 
+def rewritten(before: Statement, after: Statement) -> Verdict:
+    return Verdict(before, Denied("table_access", "not asked"), Rewritten(after, (), ()))
+
+
 def test_what_masks_made_of_a_short_text_counts_as_long_as_it_is() -> None:
     known = KnownStatements()
     for number in range(300):
         short = statement(f"SELECT {number} FROM t")
         long = msgspec.structs.replace(short, sql=f"SELECT {number} FROM (SELECT {'x, ' * 30_000}1 FROM t) AS t")
-        known.add(short.sql, short).keep_plan(Rewritten(long, (), ()), 1, 1)
+        known.add(short.sql, short).keep(rewritten(short, long), 1, 1)
         assert known.held <= HELD_BYTES
     assert known.get("SELECT 0 FROM t") is None
     assert known.get("SELECT 299 FROM t") is not None
@@ -33,10 +39,10 @@ def test_one_plan_in_place_of_another_is_counted_once() -> None:
     known = KnownStatements()
     short = statement("SELECT 1 FROM t")
     remembered = known.add(short.sql, short)
-    remembered.keep_plan(Rewritten(short, (), ()), 1, 1)
+    remembered.keep(rewritten(short, short), 1, 1)
     held = known.held
     for revision in range(2, 100):
-        remembered.keep_plan(Rewritten(short, (), ()), 1, revision)
+        remembered.keep(rewritten(short, short), 1, revision)
     assert known.held == held
 
 

@@ -1,6 +1,6 @@
-"""KnownStatements: facts and decisions of earlier texts, so that a repeated statement is neither parsed nor decided again.
+"""KnownStatements: facts and verdicts of earlier texts, so that a repeated statement is neither parsed nor decided again.
 
-Analysis depends on the text alone; a decision on (text, policy revision, catalog revision). Bounded by what is held, the one used
+Analysis depends on the text alone; a verdict on (text, policy revision, catalog revision). Bounded by what is held, the one used
 least recently leaves first: 300 bytes of an agent's text over a table with many masks become 100 kB. Not shared between
 databases: their policies and catalogs differ.
 """
@@ -8,9 +8,9 @@ databases: their policies and catalogs differ.
 from collections import OrderedDict
 from typing import Final
 
+from gatewayd.judge import Verdict
 from gatewayd.masking.plan import Plan, Rewritten
 from gatewayd.masking.results.post_exec import PostExec
-from gatewayd.policy.decide.outcomes import Decision
 from gatewayd.sql.facts.statement import Statement, Unparsed
 
 HELD_BYTES: Final = 8 * 1024 * 1024  # a database
@@ -18,35 +18,26 @@ _LONGEST: Final = 16 * 1024  # longer texts are rarely repeated and would push o
 
 
 class Known:
-    """One text's facts, the last decision on it, and what masks made of it then."""
+    """One text's facts and the last verdict on it."""
 
-    __slots__ = ("_decision", "_of", "_plan", "_planned_under", "_under", "held", "statement")
+    __slots__ = ("_of", "_under", "_verdict", "held", "statement")
 
     def __init__(self, statement: Statement | Unparsed, of: "KnownStatements") -> None:
         self.statement = statement
         self.held = _size(statement)
         """Bytes of what is kept here, about."""
         self._of = of
-        self._decision: Decision | None = None
+        self._verdict: Verdict | None = None
         self._under = (0, 0)
-        self._plan: Plan | None = None
-        self._planned_under = (0, 0)
 
-    def decision(self, policy_revision: int, catalog_revision: int) -> Decision | None:
-        return self._decision if self._under == (policy_revision, catalog_revision) else None
+    def verdict(self, policy_revision: int, catalog_revision: int) -> Verdict | None:
+        return self._verdict if self._under == (policy_revision, catalog_revision) else None
 
-    def keep(self, decision: Decision, policy_revision: int, catalog_revision: int) -> None:
-        self._decision = decision
+    def keep(self, verdict: Verdict, policy_revision: int, catalog_revision: int) -> None:
+        before = _planned_size(self._verdict.plan) if self._verdict is not None else 0
+        self._verdict = verdict
         self._under = (policy_revision, catalog_revision)
-
-    def plan(self, policy_revision: int, catalog_revision: int) -> Plan | None:
-        return self._plan if self._planned_under == (policy_revision, catalog_revision) else None
-
-    def keep_plan(self, plan: Plan, policy_revision: int, catalog_revision: int) -> None:
-        before = _planned_size(self._plan)
-        self._plan = plan
-        self._planned_under = (policy_revision, catalog_revision)
-        self._of.grown(self, _planned_size(plan) - before)
+        self._of.grown(self, _planned_size(verdict.plan) - before)
 
 
 class KnownStatements:
@@ -104,7 +95,7 @@ def _size(statement: Statement | Unparsed) -> int:
     return size + 100 * sum(shared.values())
 
 
-def _planned_size(plan: Plan | None) -> int:
+def _planned_size(plan: Plan) -> int:
     """Of what masks made: the text that runs instead, and once more with the wrapper around it (`composed`)."""
     match plan:
         case Rewritten():

@@ -1,9 +1,9 @@
 """One statement from arrival to answer, the five steps in their order (docs/architecture.md).
 
-parse → decide → audit → execute → audit; the first two are in `judge.py`, with what masks make of the statement. A write that a
-person must approve waits before the third and is decided again (`hold.py`). Every tool that reaches a database comes through
-`run()`. Which rows a cancelled call leaves is told in `audit/service.py`; an allowed one always ends with its closing row,
-written in a short shield of its own.
+parse → decide → audit → execute → audit; the first two are in `deciding.py`, with what masks make of the statement. A write
+that a person must approve waits before the third and is decided again (`hold.py`). Every tool that reaches a database comes
+through `run()`. Which rows a cancelled call leaves is told in `audit/service.py`; an allowed one always ends with its closing
+row, written in a short shield of its own.
 """
 
 import os
@@ -24,16 +24,17 @@ from gatewayd.audit.service import AuditUnavailable
 from gatewayd.corridor import approval_answers as answers
 from gatewayd.corridor import preview
 from gatewayd.corridor.answer import Answer, Answered, Broken, NotServed, OnHold, Refused, Unaudited, closing_row
+from gatewayd.corridor.deciding import Deciding
 from gatewayd.corridor.gateway import Completed, Database, Gateway, ToolName
 from gatewayd.corridor.hold import NOBODY, Client, GateSilent, StillUndecided
-from gatewayd.corridor.judge import MASKING, Deciding, refused_by_masks
 from gatewayd.corridor.known_statements import Known
 from gatewayd.fairness import large_texts
+from gatewayd.judge import Verdict, refused_by_masks
 from gatewayd.masking.plan import UNMASKED, Plan, Rewritten, Withheld
 from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held, Permit
 from gatewayd.policy.decide.reasons import shown
-from gatewayd.policy.decide.unknown_names import UNKNOWN_NAME, Unknown, nearest
+from gatewayd.policy.decide.unknown_names import UNKNOWN_NAME, nearest
 from gatewayd.postgres.execute.error_words import told_less
 from gatewayd.postgres.execute.evidence import evidence
 from gatewayd.postgres.execute.failure import OUTCOME_UNKNOWN
@@ -47,6 +48,7 @@ and its own, with a checkpoint between, are up to five fsyncs, which on a bad da
 
 _CANCELLED: Final = "57014"  # query_canceled
 _CONNECTION_LOST: Final = ("08", "57")  # classes: connection exception, operator intervention
+_MASKING: Final = "column_masking"
 _INTERNAL: Final = "XX000"  # internal_error
 _NO_SUCH: Final = ("42P01", "42883")  # undefined_table, undefined_function
 _NO_PRIVILEGE: Final = "42501"  # insufficient_privilege
@@ -93,10 +95,14 @@ class _Call:
         self.query = query
         self.deciding = deciding
         self.client = client
-        self.plan: Plan = UNMASKED
+        self.verdict: Verdict | None = None
         self.approved: Approved | None = None
         self.outcome = Outcome(query.query_id, "failed")
         self.decide_s = self.audit_s = self.held_s = 0.0
+
+    @property
+    def _plan(self) -> Plan:
+        return self.verdict.plan if self.verdict is not None else UNMASKED
 
     async def walk(self) -> Answer:
         try:
@@ -141,15 +147,11 @@ class _Call:
         return await self._execute(permit)
 
     async def _decide(self, known: Known) -> Decision:
-        """The decision, and what masks make of what may run. What they keep from running is not held: nobody is asked in vain."""
-        deciding = self.deciding
-        decision = await deciding.decide(known)
-        if not isinstance(decision, Denied):
-            allowed = decision if isinstance(decision, Allowed) else decision.allowed
-            self.plan = await deciding.plan(known, allowed)
-            if isinstance(self.plan, Withheld):
-                return allowed
-        return decision
+        """The decision. What masks keep from running is not held: nobody is asked in vain."""
+        self.verdict = verdict = await self.deciding.verdict(known)
+        if isinstance(verdict.plan, Withheld) and verdict.allowed is not None:
+            return verdict.allowed
+        return verdict.decision
 
     async def _hold(self, held: Held) -> Allowed | Denied | OnHold:
         """Asks for the approval of a write, and decides again once it is there. Cancelled: the request stays with the gate."""
@@ -218,8 +220,8 @@ class _Call:
     async def _withhold(self, permit: Permit, withheld: Withheld) -> Answer:
         """Step five of a statement that masks keep from running."""
         waited_ms = round((perf_counter() - self.began) * 1000)
-        by_masks = withheld.rule == MASKING
-        error_class = MASKING if by_masks else _NO_PRIVILEGE
+        by_masks = withheld.rule == _MASKING
+        error_class = _MASKING if by_masks else _NO_PRIVILEGE
         stage = withheld.stage if by_masks else None
         unwritten = await self._unclosed(Failed(0, waited_ms, error_class, withheld.reason_audit, stage))
         if unwritten:
@@ -229,8 +231,8 @@ class _Call:
 
     async def _execute(self, permit: Permit) -> Answer:
         """Steps four and five."""
-        if isinstance(self.plan, Withheld):
-            return await self._withhold(permit, self.plan)
+        if isinstance(self._plan, Withheld):
+            return await self._withhold(permit, self._plan)
         result: Result | None = None
         failure: ExecutionFailed | None = None
         began = perf_counter()
@@ -266,7 +268,7 @@ class _Call:
                 raise
         return await self._once(permit)
 
-    async def _parsed(self, permit: Permit, unknown: Unknown, refused: Denied) -> Result:
+    async def _parsed(self, permit: Permit, verdict: Verdict, refused: Denied) -> Result:
         """A statement that names what does not exist: PostgreSQL's words about it, and the name that may be meant. Where it does
         exist after all, it is decided with a newer catalog."""
         deciding = self.deciding
@@ -274,7 +276,8 @@ class _Call:
         try:
             await parse(self.database.pool, permit, policy.limits, deciding.caller)
         except ExecutionFailed as failure:
-            near = nearest(unknown, policy, catalog) if failure.sqlstate in _NO_SUCH else None
+            unknown = verdict.unknown if failure.sqlstate in _NO_SUCH else None
+            near = nearest(unknown, policy, catalog) if unknown is not None else None
             if near is not None:
                 failure.hint = f"There is {shown(near)}."
             raise
@@ -284,13 +287,13 @@ class _Call:
 
     async def _once(self, permit: Permit) -> Result:
         deciding, statement = self.deciding, permit.allowed.statement
-        if deciding.unknown is not None and deciding.refused is not None:
-            return await self._parsed(permit, deciding.unknown, deciding.refused)
+        if self.verdict is not None and self.verdict.refused is not None:
+            return await self._parsed(permit, self.verdict, self.verdict.refused)
         policy, catalog = deciding.enforced.policy, deciding.catalog
         limits = preview.limits(policy.limits) if self.tool == "preview" else policy.limits
         ask = partial(evidence, statement, policy, catalog)
         rests_on = await large_texts.in_thread(ask, deciding.caller) if large_texts.is_large(statement.sql) else ask()
-        masking = self.plan if isinstance(self.plan, Rewritten | PostExec) else None
+        masking = self._plan if isinstance(self._plan, Rewritten | PostExec) else None
         return await execute(
             self.database.pool,
             permit,
@@ -307,18 +310,16 @@ class _Call:
         await refresh()
         again = Deciding(self.database, self.gateway.masking, permit.query_id, self.deciding.caller)
         known = await again.known(self.sql)
-        decision = await again.decide(known)
-        if isinstance(decision, Held) and self.approved is not None:
-            decision = decision.allowed
-        if not isinstance(decision, Allowed) or again.unknown is not None:
+        verdict = await again.verdict(known)
+        decision = verdict.allowed if self.approved is not None else verdict.decision
+        if not isinstance(decision, Allowed) or verdict.refused is not None:
             return False
         rule = decision.matched_rule if permit.allowed.matched_rule == UNKNOWN_NAME else permit.allowed.matched_rule
         if decision != msgspec.structs.replace(permit.allowed, matched_rule=rule):
             return False
-        plan = await again.plan(known, decision)
-        if isinstance(plan, Withheld):
+        if isinstance(verdict.plan, Withheld):
             return False
-        self.deciding, self.plan = again, plan
+        self.deciding, self.verdict = again, verdict
         return True
 
     async def _close(self, permit: Permit, began: float, result: Result | None, failure: ExecutionFailed | None) -> None:
@@ -328,7 +329,7 @@ class _Call:
         exec_ms = round((now - began) * 1000)
         overhead_ms = round((began - self.began - self.held_s) * 1000)
         self.outcome = _run_outcome(self.query.query_id, result, failure)
-        outcome = closing_row(result, failure, self.plan, exec_ms, overhead_ms)
+        outcome = closing_row(result, failure, self._plan, exec_ms, overhead_ms)
         if result is not None and statement.category != "read":
             self.database.refresher.wrote(ddl=statement.category == "relation write")
         if unwritten := await self._unclosed(outcome):
@@ -382,10 +383,10 @@ class _Call:
                 statement_type=statement_type,
                 tables=tables,
                 parse_s=self.deciding.parse_s,
+                mask_s=self.deciding.mask_s,
                 decide_s=self.decide_s,
                 audit_s=self.audit_s,
                 exec_s=exec_s,
-                mask_s=self.deciding.mask_s,
                 rows=len(result.rows) if result else 0,
                 rows_bytes=sum(map(len, result.rows)) if result else 0,
                 truncated=bool(result and result.truncated),

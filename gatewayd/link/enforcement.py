@@ -5,6 +5,7 @@ at all. The swap itself is the reload's.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -12,6 +13,7 @@ import trio
 
 from gatewayd import log
 from gatewayd.audit.service import AuditUnavailable
+from gatewayd.catalog import Catalog
 from gatewayd.config.settings import Settings
 from gatewayd.corridor.gateway import Database, Gateway
 from gatewayd.corridor.reload import Reloader
@@ -26,7 +28,7 @@ from gatewayd.link.formats.trust import Trust
 from gatewayd.link.kept import BUNDLE, RATCHET, Kept, KeptBundle
 from gatewayd.link.standing import Standing
 from gatewayd.policy.file.load import PolicyErrors, load_policies
-from gatewayd.policy.file.model import Policies
+from gatewayd.policy.file.model import Policies, Policy
 from gatewayd.policy.tools.expect import Case, load_cases
 
 _REASON_CHARACTERS: Final = 1000
@@ -210,12 +212,14 @@ class Enforcement:
             database = self._gateway.databases.get(named.name)
             if database is None or not database.catalog.is_read or not cases[named.name]:
                 continue
-            failing = await trio.to_thread.run_sync(
-                bundle_tests.failing, cases[named.name], named.name, named.policy, database.catalog
-            )
+            failing = await self._failing(cases[named.name], named.name, named.policy, database.catalog)
             if failing is not None:
                 return failing
         return None
+
+    async def _failing(self, cases: tuple[Case, ...], name: str, policy: Policy, catalog: Catalog) -> str | None:
+        rewriting = self._gateway.masking.source_rewrite
+        return await trio.to_thread.run_sync(partial(bundle_tests.failing, cases, name, policy, catalog, rewriting=rewriting))
 
     def _withhold(self, cases: Tests) -> None:
         """Until its catalog is read, a database with tests of its own runs nothing."""
@@ -234,7 +238,7 @@ class Enforcement:
         with scope:
             await database.refresher.read_once()
             policy, catalog = database.enforced.policy, database.catalog
-            failing = await trio.to_thread.run_sync(bundle_tests.failing, cases, database.name, policy, catalog)
+            failing = await self._failing(cases, database.name, policy, catalog)
             if failing is None:
                 database.withheld = None
             else:

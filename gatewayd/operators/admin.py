@@ -6,12 +6,11 @@ import trio
 from quart import Blueprint, Response
 
 from gatewayd.audit.service import AuditUnavailable
+from gatewayd.corridor.deciding import Deciding
 from gatewayd.corridor.gateway import Database, Gateway
-from gatewayd.corridor.judge import Deciding, refused_by_masks
 from gatewayd.corridor.reload import Reloader
-from gatewayd.masking.plan import Withheld
 from gatewayd.operators.guard import BODY_S, Guard, failure, json_response, read_body
-from gatewayd.policy.decide.outcomes import Allowed, Decision
+from gatewayd.policy.decide.outcomes import Decision
 from gatewayd.policy.file.load import PolicyErrors
 from gatewayd.policy.replacement import policy_hash
 from gatewayd.policy.tools.probe import DryRun, DryRunAnswer, DryRunRefused, answer, read_dry_run, texts
@@ -59,12 +58,7 @@ async def _dry_run(gateway: Gateway, database: Database, request: DryRun) -> Dry
     deciding = Deciding(database, gateway.masking, "dry-run")
     decided: list[tuple[Statement | Unparsed, Decision]] = []
     for text in texts(request):
-        known = await deciding.known(text)
-        decision = await deciding.decide(known)
-        if isinstance(request.sql, str) and isinstance(decision, Allowed):
-            plan = await deciding.plan(known, decision)
-            if isinstance(plan, Withheld):
-                decision = refused_by_masks(decision, plan.reason_agent, plan.rule)
-        decided.append((known.statement, decision))
+        verdict = await deciding.verdict(await deciding.known(text))
+        decided.append((verdict.statement, verdict.told if isinstance(request.sql, str) else verdict.decision))
         await trio.lowlevel.checkpoint()  # 250 probes must not hold up the agents
     return answer(request, decided, await trio.to_thread.run_sync(policy_hash, deciding.enforced.policy))

@@ -13,6 +13,7 @@ from time import process_time_ns
 
 from gatewayd.catalog import Catalog, Column, Relation
 from gatewayd.corridor.known_statements import KnownStatements
+from gatewayd.judge import judge
 from gatewayd.policy.decide.decision import decide
 from gatewayd.policy.file.model import Policy, TableAccess
 from gatewayd.sql.facts.analyze import analyze
@@ -57,11 +58,11 @@ def typical() -> None:
     print(f"{'statement':<16}{'parse and walk':>16}{'new':>10}{'new, 10 000 tables':>20}{'repeated':>10}   µs")
     for name, sql in TYPICAL.items():
         known = known_statements.add(sql, analyze(sql))
-        known.keep(decide(known.statement, POLICY, small), 1, 1)
+        known.keep(judge(known.statement, POLICY, small), 1, 1)
 
         def repeated(sql: str = sql) -> object:
             found = known_statements.get(sql)
-            return found.decision(1, 1) if found is not None else None
+            return found.verdict(1, 1) if found is not None else None
 
         figures = (
             cost_us(lambda sql=sql: analyze(sql), 200),  # type: ignore[misc] # bound now, called now

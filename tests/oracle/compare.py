@@ -11,7 +11,7 @@ from gatewayd.policy.decide.outcomes import Allowed
 from gatewayd.policy.file.model import Policy
 from gatewayd.sql.builtins import filtered_functions
 from gatewayd.sql.builtins import lookup as builtins
-from gatewayd.sql.builtins.lookup import Verdict
+from gatewayd.sql.builtins.lookup import Clearance
 from gatewayd.sql.facts.statement import Statement
 from tests.oracle.server import Bound, Names
 
@@ -72,7 +72,7 @@ def hidden_from_us(statement: Statement, bound: Bound, names: Names, catalog: Ca
                 found.append(f"function {schema}.{name}")
         elif oid in bound.calls and schema == "pg_catalog":
             builtin = builtins.function(name)
-            refused = builtin is None or builtin.verdict is Verdict.REFUSED
+            refused = builtin is None or builtin.clearance is Clearance.REFUSED
             replaced = decision.needs_shield and filtered_functions.applies(name, hides=policy.hides_something)
             if refused and not replaced and not _permitted_call(name, statement):
                 found.append(f"function {schema}.{name}")

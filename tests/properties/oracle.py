@@ -15,7 +15,7 @@ from gatewayd.postgres.execute.wrap import own_text
 from gatewayd.sql.bind.bound import Bound
 from gatewayd.sql.builtins import filtered_functions
 from gatewayd.sql.builtins import lookup as builtins
-from gatewayd.sql.builtins.lookup import Verdict
+from gatewayd.sql.builtins.lookup import Clearance
 from gatewayd.sql.facts.statement import Statement, TypeUse
 from tests.properties.world import World
 
@@ -87,8 +87,8 @@ def _refused_function(world: World, oid: int, allowed: Allowed, rules: Rules) ->
     # Casts, operators and the grammar's own forms reach functions that may not be called by name.
     if (
         verdict is None
-        or (verdict.verdict is Verdict.OPEN_ONLY and rules.hides)
-        or (verdict.verdict is Verdict.REFUSED and not _is_form(verdict.reason))
+        or (verdict.clearance is Clearance.OPEN_ONLY and rules.hides)
+        or (verdict.clearance is Clearance.REFUSED and not _is_form(verdict.reason))
     ):
         return f"the view runs {name}, which {verdict.reason if verdict else 'is on no list'}"
     return None

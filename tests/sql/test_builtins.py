@@ -8,9 +8,9 @@ import pytest
 from gatewayd.sql.builtins import functions as builtins_functions
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins import objects as builtins_objects
-from gatewayd.sql.builtins.lookup import Builtin, Verdict
+from gatewayd.sql.builtins.lookup import Builtin, Clearance
 
-ALLOWED, OPEN_ONLY, REFUSED = Verdict.ALLOWED, Verdict.OPEN_ONLY, Verdict.REFUSED
+ALLOWED, OPEN_ONLY, REFUSED = Clearance.ALLOWED, Clearance.OPEN_ONLY, Clearance.REFUSED
 
 
 ALLOWED_FUNCTIONS = """
@@ -51,15 +51,15 @@ REFUSED_RELATIONS = """
 """
 
 
-def verdict_of(found: Builtin | None) -> Verdict | None:
-    return None if found is None else found.verdict
+def clearance_of(found: Builtin | None) -> Clearance | None:
+    return None if found is None else found.clearance
 
 
 @pytest.mark.parametrize(
-    ("verdict", "names"), [(ALLOWED, ALLOWED_FUNCTIONS), (OPEN_ONLY, OPEN_ONLY_FUNCTIONS), (REFUSED, REFUSED_FUNCTIONS)]
+    ("clearance", "names"), [(ALLOWED, ALLOWED_FUNCTIONS), (OPEN_ONLY, OPEN_ONLY_FUNCTIONS), (REFUSED, REFUSED_FUNCTIONS)]
 )
-def test_functions_get_the_verdict_of_what_they_do(verdict: Verdict, names: str) -> None:
-    assert {name for name in names.split() if verdict_of(builtins.function(name)) is not verdict} == set()
+def test_functions_get_the_clearance_of_what_they_do(clearance: Clearance, names: str) -> None:
+    assert {name for name in names.split() if clearance_of(builtins.function(name)) is not clearance} == set()
 
 
 @pytest.mark.parametrize("name", ["", "LOWER", "dblink", "no_such_function", "pg_read_file ", "nextval\x00", "st_area"])
@@ -74,10 +74,10 @@ def test_jdbc_helpers_of_information_schema_are_known_by_their_schema_only() -> 
 
 
 @pytest.mark.parametrize(
-    ("verdict", "names"), [(ALLOWED, ALLOWED_RELATIONS), (OPEN_ONLY, OPEN_ONLY_RELATIONS), (REFUSED, REFUSED_RELATIONS)]
+    ("clearance", "names"), [(ALLOWED, ALLOWED_RELATIONS), (OPEN_ONLY, OPEN_ONLY_RELATIONS), (REFUSED, REFUSED_RELATIONS)]
 )
-def test_relations_get_the_verdict_of_what_they_show(verdict: Verdict, names: str) -> None:
-    assert {name for name in names.split() if verdict_of(builtins.relation(name)) is not verdict} == set()
+def test_relations_get_the_clearance_of_what_they_show(clearance: Clearance, names: str) -> None:
+    assert {name for name in names.split() if clearance_of(builtins.relation(name)) is not clearance} == set()
 
 
 @pytest.mark.parametrize(
@@ -95,21 +95,21 @@ def test_relations_that_introspection_needs_are_held_back_for_a_few_columns_only
 
 
 @pytest.mark.parametrize(
-    ("name", "verdict"),
+    ("name", "clearance"),
     [("int4", ALLOWED), ("_int4", ALLOWED), ("record", ALLOWED), ("regclass", ALLOWED), ("pg_class", ALLOWED),
      ("internal", REFUSED), ("cstring", REFUSED), ("_cstring", REFUSED), ("trigger", REFUSED), ("mood", None), ("int", None)],
 )  # fmt: skip
-def test_types_are_known_by_their_internal_names(name: str, verdict: Verdict | None) -> None:
-    assert verdict_of(builtins.type_name(name)) == verdict
+def test_types_are_known_by_their_internal_names(name: str, clearance: Clearance | None) -> None:
+    assert clearance_of(builtins.type_name(name)) == clearance
 
 
 @pytest.mark.parametrize(
-    ("name", "verdict"),
+    ("name", "clearance"),
     [("TimeZone", ALLOWED), ("server_version", ALLOWED), ("SEARCH_PATH", ALLOWED), ("all", REFUSED), ("data_directory", None),
      ("primary_conninfo", None), ("hba_file", None), ("ssl_key_file", None), ("app.secret", None), ("archive_command", None)],
 )  # fmt: skip
-def test_show_gives_no_path_and_no_secret(name: str, verdict: Verdict | None) -> None:
-    assert verdict_of(builtins.setting(name)) == verdict
+def test_show_gives_no_path_and_no_secret(name: str, clearance: Clearance | None) -> None:
+    assert clearance_of(builtins.setting(name)) == clearance
 
 
 def test_operators_are_known_by_name() -> None:
@@ -124,7 +124,7 @@ def test_every_name_stands_in_one_section_and_every_refusal_says_why() -> None:
     for name in functions:
         builtin = builtins.function(name)
         assert builtin is not None
-        assert bool(builtin.reason) == (builtin.verdict is not ALLOWED)
+        assert bool(builtin.reason) == (builtin.clearance is not ALLOWED)
         assert builtin.reason == "" or (builtin.reason[0].islower() and not builtin.reason.endswith("."))
 
 

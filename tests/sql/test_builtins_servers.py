@@ -8,7 +8,7 @@ import pytest
 from gatewayd.postgres.embedded import VERSIONS, EmbeddedPostgres
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins import objects as builtins_objects
-from gatewayd.sql.builtins.lookup import Verdict
+from gatewayd.sql.builtins.lookup import Clearance
 from gatewayd.sql.builtins.result_columns import result_columns
 from tests.conftest import Postgres
 from tests.sql import builtins_generate as generate
@@ -60,17 +60,17 @@ def test_every_relation_operator_type_and_helper_is_listed(server: Postgres) -> 
 
 
 def test_no_volatile_function_is_allowed_but_for_a_reviewed_few(functions: list[generate.FunctionFacts]) -> None:
-    allowed = {fact.name for fact in functions if fact.volatile and _is(fact.name, Verdict.ALLOWED)}
+    allowed = {fact.name for fact in functions if fact.volatile and _is(fact.name, Clearance.ALLOWED)}
     assert allowed - VOLATILE_BUT_HARMLESS == set()
 
 
 def test_no_support_routine_is_open_to_statements(functions: list[generate.FunctionFacts]) -> None:
-    assert {fact.name for fact in functions if fact.support and not _is(fact.name, Verdict.REFUSED)} == set()
+    assert {fact.name for fact in functions if fact.support and not _is(fact.name, Clearance.REFUSED)} == set()
 
 
 def test_of_the_conversion_routines_only_the_sending_ones_are_allowed(functions: list[generate.FunctionFacts]) -> None:
     """Input routines take a type's oid as argument: a way around the look at the types that a statement names."""
-    allowed = {fact.name for fact in functions if fact.conversion and _is(fact.name, Verdict.ALLOWED)}
+    allowed = {fact.name for fact in functions if fact.conversion and _is(fact.name, Clearance.ALLOWED)}
     assert {name for name in allowed if not name.endswith("send")} == set()
 
 
@@ -78,7 +78,7 @@ def test_operators_and_casts_run_allowed_functions_only(server: Postgres) -> Non
     """That is why `builtins.operator` needs no verdict, and casts no list."""
     names = {row["name"] for row in server.query(CALLED_BY_OPERATORS_AND_CASTS)}
     assert len(names) > 500
-    assert {name for name in names if not _is(name, Verdict.ALLOWED)} == set()
+    assert {name for name in names if not _is(name, Clearance.ALLOWED)} == set()
 
 
 RESULTS = """
@@ -94,7 +94,7 @@ def test_columns_of_functions_are_called_as_the_server_calls_them(server: Postgr
     wrong = []
     for row in server.query(RESULTS):
         parameters, told = tuple(row["parameters"]), result_columns(row["name"])
-        if told is None or _is(row["name"], Verdict.REFUSED):
+        if told is None or _is(row["name"], Clearance.REFUSED):
             continue
         anything = row["type"] in ("anyelement", "anycompatible", "anynonarray", "anycompatiblenonarray")
         is_row = row["type"] == "record" or row["kind"] == "c" or anything
@@ -130,7 +130,7 @@ def test_no_column_holds_expressions_or_options_unnoticed(server: Postgres) -> N
     for row in rows:
         builtin = builtins.relation(row["relation"])
         assert builtin is not None
-        if builtin.verdict is Verdict.ALLOWED or (builtin.columns and row["name"] not in builtin.columns):
+        if builtin.clearance is Clearance.ALLOWED or (builtin.columns and row["name"] not in builtin.columns):
             shown.add((row["relation"], row["name"]))
     assert shown - harmless == set()
 
@@ -139,6 +139,6 @@ def test_the_generator_changes_nothing_that_is_up_to_date(functions: list[genera
     assert generate.source(generate.refiled(functions)) == generate.DATA.read_text(encoding="utf-8")
 
 
-def _is(name: str, verdict: Verdict) -> bool:
+def _is(name: str, verdict: Clearance) -> bool:
     builtin = builtins.function(name)
-    return builtin is not None and builtin.verdict is verdict
+    return builtin is not None and builtin.clearance is verdict

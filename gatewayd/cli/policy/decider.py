@@ -11,14 +11,12 @@ from gatewayd.cli.policyfile import DatabaseEntry
 from gatewayd.config.environment import Environment
 from gatewayd.config.settings import read_bytes
 from gatewayd.corridor.known_statements import KnownStatements
-from gatewayd.policy.decide.by_names import decide_by_names
+from gatewayd.judge import ANY_SALT, judge
 from gatewayd.policy.file.model import Policy
 from gatewayd.policy.tools.expect import CaseVerdict, verdict_of
-from gatewayd.shields.judged import judged
 from gatewayd.sql.facts.analyze import analyze
 
 Decider = Callable[[str], CaseVerdict]
-Judge = Callable[..., CaseVerdict]
 
 
 def catalogs(chosen: tuple[DatabaseEntry, ...]) -> Mapping[str, Catalog]:
@@ -28,15 +26,18 @@ def catalogs(chosen: tuple[DatabaseEntry, ...]) -> Mapping[str, Catalog]:
     return {name: inspected.catalog for name, inspected in inspect(chosen).items()}
 
 
-def decider(policy: Policy, catalog: Catalog | None, judge: Judge = judged) -> Decider:
-    """Answers for one database; with None by names alone. `judge` is asked where there is a catalog."""
-    known_statements = KnownStatements()  # programs send the same statements again and again
+def decider(policy: Policy, catalog: Catalog | None, *, recorded: bool = False) -> Decider:
+    """Answers for one database; with None by names alone. `recorded` statements are told as an agent is told them: where a name
+    does not exist, that is PostgreSQL's to say. Others are asked about because they are meant to run, or not to."""
     rewriting = Environment(os.environ, read_bytes).flag("GATEWAY_MASK_SOURCE_REWRITE")
+    known_statements = KnownStatements()  # programs send the same statements again and again
 
     def decided(sql: str) -> CaseVerdict:
         known = known_statements.get(sql) or known_statements.add(sql, analyze(sql))
-        if catalog is None:
-            return verdict_of(decide_by_names(known.statement, policy))
-        return judge(known.statement, policy, catalog, rewriting=rewriting)
+        verdict = known.verdict(1, 1)
+        if verdict is None:
+            verdict = judge(known.statement, policy, catalog, salt=ANY_SALT, rewriting=rewriting)
+            known.keep(verdict, 1, 1)
+        return verdict_of(verdict.told if recorded else verdict.on_running)
 
     return decided

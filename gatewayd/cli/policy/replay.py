@@ -18,7 +18,6 @@ from gatewayd.cli.policyfile import entries, policies_or_exit, policy_text
 from gatewayd.cli.progress import progress
 from gatewayd.config.exit_codes import FAILURE
 from gatewayd.policy.tools.replay import Flip, Replay, StatementShape
-from gatewayd.shields.judged import answered
 
 _STATEMENTS = (
     TableColumn("change", "change"),
@@ -66,7 +65,7 @@ def command(
     chosen = entries(policies_or_exit(text, with_addresses=connect), database)
     audit = open_audit_file(audit_file)
     live = catalogs(chosen) if connect else {}
-    deciders = {entry.name: decider(entry.policy, live.get(entry.name), answered) for entry in chosen}
+    deciders = {entry.name: decider(entry.policy, live.get(entry.name), recorded=True) for entry in chosen}
     replay = _replay(audit, cursor, deciders)
     _print(Output(as_json=as_json), replay, limit)
     totals = replay.totals

@@ -1,6 +1,6 @@
 """Flips: which of the last week's statements a new policy would answer otherwise than they were answered.
 
-Each kind of statement that was recorded is decided again by the engine's own judge (`shields/judged.py`), over the catalog that
+Each kind of statement that was recorded is decided again by the engine's own judge (`judge.py`), over the catalog that
 a gateway has sent last; nothing runs. What the policy in force decides that way already is no flip of this change. Bounds:
 KINDS_MOST kinds, the most frequent first, and JUDGE_S seconds of a worker thread, one at a time in a replica; the answer says how
 many calls were looked at, and why others could not be judged.
@@ -18,11 +18,10 @@ from gatewayd.catalog import Catalog
 from gatewayd.control.console import Console
 from gatewayd.control.policies.held_catalogs import catalog_heads
 from gatewayd.control.policies.recorded_kinds import Kind, Week, texts_of, week_of
+from gatewayd.judge import ANY_SALT, judge
 from gatewayd.policy.file.model import Policies, Policy
-from gatewayd.policy.tools.expect import CaseVerdict
+from gatewayd.policy.tools.expect import CaseVerdict, verdict_of
 from gatewayd.policy.tools.replay import Flip, Replay, change_of
-from gatewayd.shields.judged import answered
-from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.text.redact import redacted
 
 JUDGE_S: Final = 5.0
@@ -173,7 +172,7 @@ class _Looking:
         self.replay.compare(recorded, verdict)
 
     def _verdict(self, sql: str, policy: Policy, catalog: Catalog) -> CaseVerdict:
-        return answered(analyze(sql), policy, catalog, rewriting=False)
+        return verdict_of(judge(sql, policy, catalog, salt=ANY_SALT).told)
 
 
 def _summed(looking: _Looking, week: Week, constants: bool) -> Flips:

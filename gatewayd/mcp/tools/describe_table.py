@@ -3,6 +3,7 @@
 import msgspec
 
 from gatewayd.corridor.answer import Answered
+from gatewayd.corridor.deciding import Deciding
 from gatewayd.corridor.gateway import Database, Gateway
 from gatewayd.corridor.pipeline import run
 from gatewayd.masking.rules.marks import kinds
@@ -10,9 +11,7 @@ from gatewayd.masking.rules.mask_rules import MaskRules
 from gatewayd.mcp.dispatch import Tool, ToolCall, ToolResult
 from gatewayd.mcp.tools.answers import invalid_arguments, result_of
 from gatewayd.mcp.tools.arguments import InvalidArguments, decode, identifier, literal, named_database
-from gatewayd.policy.decide.decision import decide
 from gatewayd.policy.decide.outcomes import Allowed
-from gatewayd.sql.facts.analyze import analyze
 
 
 class _Column(msgspec.Struct):
@@ -49,7 +48,7 @@ def describe_table_tool(gateway: Gateway) -> Tool:
         except InvalidArguments as error:
             return invalid_arguments(str(error))
         sql = _sql(*names, whole=True)
-        whole = isinstance(decide(analyze(sql), database.enforced.policy, database.catalog), Allowed)
+        whole = await _is_allowed(sql, gateway, database, call)
         if not whole:  # a policy that closes pg_catalog
             sql = _sql(*names, whole=False)
         answer = await run(gateway, database, "describe_table", sql, None, call.agent, call.caller)
@@ -70,6 +69,12 @@ def describe_table_tool(gateway: Gateway) -> Tool:
         annotations={"readOnlyHint": True, "openWorldHint": False},
         call=call,
     )
+
+
+async def _is_allowed(sql: str, gateway: Gateway, database: Database, call: ToolCall) -> bool:
+    """Asked before the call is recorded; its verdict is remembered, so the call itself costs no second one."""
+    deciding = Deciding(database, gateway.masking, "describe_table", call.caller)
+    return isinstance((await deciding.verdict(await deciding.known(sql))).told, Allowed)
 
 
 def _told_masks(answer: Answered, database: Database, schema: str, table: str) -> Answered:

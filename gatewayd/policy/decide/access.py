@@ -48,7 +48,7 @@ def resolve(access: TableAccess, schema: str, name: str, columns: frozenset[str]
         return Resolved("deny", "table_access", "system", "it shows passwords of user mappings")
     if schema == "pg_catalog":
         known = reviewed(name, columns)
-        if known.verdict is builtins.Verdict.REFUSED:
+        if known.clearance is builtins.Clearance.REFUSED:
             return Resolved("deny", "table_access", "system", f"it {known.reason}")
     whole = access.tables.get((schema, "*"))
     if whole is not None:
@@ -60,7 +60,7 @@ def reviewed(name: str, columns: frozenset[str] | None) -> builtins.Builtin:
     """The verdict on reading a relation of pg_catalog, or only these columns of it."""
     known = builtins.relation(name)
     if known is None:
-        return builtins.Builtin(builtins.Verdict.REFUSED, "is not on the reviewed list of pg_catalog relations")
+        return builtins.Builtin(builtins.Clearance.REFUSED, "is not on the reviewed list of pg_catalog relations")
     if known.columns and columns is not None and not columns & known.columns:
         return builtins.ALLOWED
     return known

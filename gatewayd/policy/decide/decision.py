@@ -147,9 +147,9 @@ def _kind(statement: Statement, rules: Rules) -> Refusal | None:
 
 def _setting(name: str, rules: Rules) -> Refusal | None:
     known = builtins.setting(name)
-    if known is not None and (known.verdict is builtins.Verdict.ALLOWED):
+    if known is not None and (known.clearance is builtins.Clearance.ALLOWED):
         return None
-    if known is not None and known.verdict is builtins.Verdict.OPEN_ONLY and not rules.hides:
+    if known is not None and known.clearance is builtins.Clearance.OPEN_ONLY and not rules.hides:
         return None
     if known is not None and known.reason:
         return Refusal(f"SHOW {name[:63].upper()} {known.reason}")

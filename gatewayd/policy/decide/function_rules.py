@@ -18,7 +18,7 @@ from gatewayd.sql.bind.bound import Bound
 from gatewayd.sql.builtins import extensions as builtins_extensions
 from gatewayd.sql.builtins import filtered_functions
 from gatewayd.sql.builtins import lookup as builtins
-from gatewayd.sql.builtins.lookup import Builtin, Verdict
+from gatewayd.sql.builtins.lookup import Builtin, Clearance
 from gatewayd.sql.facts.statement import FieldUse, FunctionUse, OperatorUse, TypeUse
 
 SEARCH_PATH: Final = "public"  # the only user schema that an unqualified name is looked up in (decision 11)
@@ -171,11 +171,11 @@ class FunctionRules:
         return (name != "*" and (schema, name) in self._allowed) or (schema, "*") in self._allowed
 
     def _refuse_builtin(self, name: str, builtin: Builtin) -> Blocked | None:
-        if builtin.verdict is Verdict.REFUSED:
+        if builtin.clearance is Clearance.REFUSED:
             return Blocked(
                 f"function {name}", f"it {builtin.reason}; no key of the policy opens it, leave it out of the statement"
             )
-        if builtin.verdict is Verdict.OPEN_ONLY and self._hides:
+        if builtin.clearance is Clearance.OPEN_ONLY and self._hides:
             return Blocked(f"function {name}", f"it {builtin.reason}, and {HIDING}; leave it out of the statement")
         if name in builtins.RUNS_ANY_CONVERSION and self._blocked_conversion is not None:
             return Blocked(
@@ -255,7 +255,7 @@ class FunctionRules:
         """Whether a type of that name exists, and why a conversion to or from it may not run."""
         if schema in (None, "pg_catalog"):
             builtin = builtins.type_name(name)
-            if builtin is not None and builtin.verdict is not Verdict.ALLOWED:
+            if builtin is not None and builtin.clearance is not Clearance.ALLOWED:
                 return True, Blocked(f"type {name}", f"it {builtin.reason}; leave it out of the statement")
             # A type of pg_catalog is in the catalog when a user-defined cast from or to it runs a function.
             kind = self._catalog.types.get(("pg_catalog", name))
@@ -344,7 +344,7 @@ class FunctionRules:
 def _is_plain(type_name: str) -> bool:
     """A type of PostgreSQL's own that is refused for the casts of users alone."""
     builtin = builtins.type_name(type_name)
-    return builtin is not None and builtin.verdict is Verdict.ALLOWED
+    return builtin is not None and builtin.clearance is Clearance.ALLOWED
 
 
 def is_grammar(use: FunctionUse, catalog: Catalog) -> bool:
@@ -362,6 +362,6 @@ def _is_reviewed(function: Function) -> bool:
 def _refuse_setting(name: str) -> Blocked | None:
     """A call of current_setting with a constant: what SHOW may print, it may give too."""
     known = builtins.setting(name)
-    if known is not None and known.verdict is Verdict.ALLOWED:
+    if known is not None and known.clearance is Clearance.ALLOWED:
         return None
     return Blocked("function current_setting", f"setting {shown(name)} is not among those that SHOW may print")

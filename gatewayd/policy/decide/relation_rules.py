@@ -181,11 +181,11 @@ class RelationRules:
         if resolved.level == "deny" and resolved.source != "system":
             return _level_refusal("pg_catalog", name, resolved, "read")
         known = access.reviewed(name, columns)
-        if resolved.is_exact or known.verdict is builtins.Verdict.ALLOWED:
+        if resolved.is_exact or known.clearance is builtins.Clearance.ALLOWED:
             return None
-        if known.verdict is builtins.Verdict.OPEN_ONLY and not self._hides:
+        if known.clearance is builtins.Clearance.OPEN_ONLY and not self._hides:
             return None
-        when = "by default" if known.verdict is builtins.Verdict.REFUSED else "under a policy that denies or masks tables"
+        when = "by default" if known.clearance is builtins.Clearance.REFUSED else "under a policy that denies or masks tables"
         # A few columns alone may be the reason; then the others can be had by name.
         instead = f"name the columns you need, without {', '.join(sorted(known.columns))}, or " if known.columns else ""
         opens = f"{instead}an operator can open it with {setting('pg_catalog', name, 'read')}"

@@ -17,7 +17,7 @@ from gatewayd.policy.file.model import Level, Limits, Policy, TableKey
 from gatewayd.policy.file.problem import Path
 from gatewayd.policy.tools.draft import READABLE, SYSTEM
 from gatewayd.policy.tools.sensitive import Suspect, suspects, unmasked
-from gatewayd.sql.builtins.lookup import Verdict
+from gatewayd.sql.builtins.lookup import Clearance
 
 Severity = Literal["high", "medium", "low"]
 RANK: Final[dict[Severity, int]] = {"low": 0, "medium": 1, "high": 2}
@@ -107,7 +107,7 @@ def _keys(policy: Policy, catalog: Catalog | None) -> Iterator[Finding]:
             )
         if schema == "pg_catalog" and level != "deny":
             known = access.reviewed(name, None) if name != "*" else None
-            if known is not None and known.verdict is Verdict.REFUSED:
+            if known is not None and known.clearance is Clearance.REFUSED:
                 yield Finding("high", path, f"opens a relation of PostgreSQL that {known.reason}", "leave the key out")
         if catalog is None and f"{schema}.{name}" != f"{schema}.{name}".lower():
             yield _folded(path, f"{schema}.{name}", level)

@@ -50,7 +50,7 @@ class Reaches:
             reach.functions.add(function)
         elif function and (name := self.builtin_names.get(function)) is not None:
             builtin = builtins.function(name)
-            if builtin is None or builtin.verdict is not builtins.Verdict.ALLOWED:
+            if builtin is None or builtin.clearance is not builtins.Clearance.ALLOWED:
                 reach.builtins.add(sys.intern(name))
 
     def of_type(self, oid: int) -> TypeReach:

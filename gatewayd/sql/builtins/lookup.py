@@ -15,7 +15,7 @@ from gatewayd.sql.builtins import functions as builtins_functions
 from gatewayd.sql.builtins import objects as builtins_objects
 
 
-class Verdict(enum.Enum):
+class Clearance(enum.Enum):
     ALLOWED = "allowed"
     OPEN_ONLY = "open only"  # only where the policy hides nothing (Policy.hides_something)
     REFUSED = "refused"  # for a relation: needs its own exact key
@@ -24,16 +24,16 @@ class Verdict(enum.Enum):
 class Builtin(msgspec.Struct, frozen=True):
     """`reason` completes "`name` …" ("reads or lists files of the server"); "" when ALLOWED.
 
-    With `columns`, the verdict is because of these columns alone: a relation whose statement is proved to read none of them
-    (no `*`, no whole row, no column alias list, no NATURAL JOIN over it) counts as ALLOWED. Without the proof the verdict stands.
+    With `columns`, the clearance is because of these columns alone: a relation whose statement is proved to read none of them
+    (no `*`, no whole row, no column alias list, no NATURAL JOIN over it) counts as ALLOWED. Without the proof it stands.
     """
 
-    verdict: Verdict
+    clearance: Clearance
     reason: str = ""
     columns: frozenset[str] = frozenset()
 
 
-ALLOWED: Final = Builtin(Verdict.ALLOWED)
+ALLOWED: Final = Builtin(Clearance.ALLOWED)
 SUPPORT_ROUTINE: Final = "is internal machinery of the server, not for statements"
 """The reason of functions that aggregates, indexes and the like are made of."""
 CONVERSION_ROUTINE: Final = "is a conversion routine; write a cast instead"
@@ -110,8 +110,8 @@ _OPERATORS: Final = frozenset(builtins_objects.OPERATORS.split())
 _TYPES: Final = frozenset(builtins_objects.TYPES.split())
 _PSEUDO_TYPES: Final = frozenset(builtins_objects.PSEUDO_TYPES.split())
 _SETTINGS: Final = frozenset(builtins_objects.SETTINGS.split())
-_PSEUDO_TYPE: Final = Builtin(Verdict.REFUSED, SUPPORT_ROUTINE)
-_SHOW_ALL: Final = Builtin(Verdict.REFUSED, "shows every setting, also paths and secrets; name one, such as server_version")
+_PSEUDO_TYPE: Final = Builtin(Clearance.REFUSED, SUPPORT_ROUTINE)
+_SHOW_ALL: Final = Builtin(Clearance.REFUSED, "shows every setting, also paths and secrets; name one, such as server_version")
 
 
 @cache
@@ -130,8 +130,8 @@ def _relations() -> dict[str, Builtin]:
 def _verdicts(sections: Iterable[tuple[str, str, frozenset[str], list[str]]]) -> dict[str, Builtin]:
     found: dict[str, Builtin] = {}
     for verdict, reason, columns, names in sections:
-        kind = Verdict(verdict)
+        kind = Clearance(verdict)
         # A section of ALLOWED says for the reviewer why it is harmless; that is no reason to show an agent.
-        builtin = ALLOWED if kind is Verdict.ALLOWED else Builtin(kind, reason, columns)
+        builtin = ALLOWED if kind is Clearance.ALLOWED else Builtin(kind, reason, columns)
         found.update(dict.fromkeys(names, builtin))
     return found

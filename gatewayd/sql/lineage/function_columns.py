@@ -134,4 +134,4 @@ def _plain_type(type_name: Node) -> str | None:
         return None
     known = builtins.type_name(plain)
     is_row = builtins.relation(plain) is not None
-    return plain if known is not None and known.verdict is builtins.Verdict.ALLOWED and not is_row else None
+    return plain if known is not None and known.clearance is builtins.Clearance.ALLOWED and not is_row else None

@@ -1,4 +1,4 @@
-"""The judge by itself: what it remembers and for how long, when it waits for a catalog, and that a bug in it denies."""
+"""Deciding for the corridor: what it remembers and for how long, when it waits for a catalog, and that a bug in it denies."""
 
 from typing import Any
 
@@ -9,9 +9,10 @@ import trio.testing
 
 from gatewayd.catalog import Catalog, Column, Relation
 from gatewayd.config.credentials import Secret
+from gatewayd.corridor.deciding import Deciding
 from gatewayd.corridor.gateway import Database, Masking
-from gatewayd.corridor.judge import Deciding
-from gatewayd.masking.plan import Plan, Withheld
+from gatewayd.judge import Verdict
+from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied
 from gatewayd.policy.file.load import load_policies
 from gatewayd.policy.file.model import Limits, Policy
@@ -59,19 +60,15 @@ class Court:
         enforced = self.database.enforced
         self.database.enforced = msgspec.structs.replace(enforced, policy=msgspec.structs.replace(enforced.policy, **parts))
 
-    def judge(self) -> Deciding:
+    def deciding(self) -> Deciding:
         return Deciding(self.database, self.masking, "query id")
 
-    async def decide(self, sql: str) -> Decision:
-        judge = self.judge()
-        return await judge.decide(await judge.known(sql))
+    async def verdict(self, sql: str) -> Verdict:
+        deciding = self.deciding()
+        return await deciding.verdict(await deciding.known(sql))
 
-    async def plan(self, sql: str) -> Plan:
-        judge = self.judge()
-        known = await judge.known(sql)
-        decision = await judge.decide(known)
-        assert isinstance(decision, Allowed), decision
-        return await judge.plan(known, decision)
+    async def decide(self, sql: str) -> Decision:
+        return (await self.verdict(sql)).decision
 
 
 @pytest.fixture
@@ -98,10 +95,10 @@ async def test_a_text_that_came_before_is_decided_by_memory(open_court: Any) -> 
 
 async def test_a_new_policy_is_what_the_next_call_is_held_to(open_court: Any) -> None:
     court = await open_court(policy(), catalog(USERS))
-    judge = court.judge()
+    deciding = court.deciding()
     court.database.enforce(policy("table_access: {default: deny}"))
-    before = await judge.decide(await judge.known("SELECT id FROM users"))
-    assert isinstance(before, Allowed), "a call keeps the policy that it began with"
+    before = await deciding.verdict(await deciding.known("SELECT id FROM users"))
+    assert isinstance(before.decision, Allowed), "a call keeps the policy that it began with"
     after = await court.decide("SELECT id FROM users")
     assert isinstance(after, Denied)
     assert after.policy_rule == "table_access"
@@ -115,11 +112,11 @@ async def test_an_unknown_name_waits_for_one_read_and_a_known_one_for_none(
     mock_clock.jump(UNKNOWN_S)
     assert isinstance(await court.decide("SELECT 1"), Allowed)
     assert court.catalogs.reads == reads
-    judge = court.judge()
+    deciding = court.deciding()
     for column in ("id", "email"):
-        await judge.decide(await judge.known(f"SELECT {column} FROM users"))
+        await deciding.verdict(await deciding.known(f"SELECT {column} FROM users"))
     assert court.catalogs.reads == reads + 1
-    assert judge.catalog is court.database.catalog
+    assert deciding.catalog is court.database.catalog
 
 
 async def test_a_decision_on_an_unknown_name_is_not_remembered(open_court: Any) -> None:
@@ -147,18 +144,18 @@ async def test_a_bug_while_deciding_denies(open_court: Any, capfd: pytest.Captur
     assert "canary" not in logged
 
 
-async def test_a_bug_while_masking_withholds(open_court: Any) -> None:
+async def test_a_bug_while_masking_denies(open_court: Any) -> None:
     masked = policy("column_masks: {users: {email: full-redact}}")
     court = await open_court(masked, catalog(USERS), masking=Masking(Secret("salt")))
     court.breaks(column_masks={("public", "users"): 7})
-    plan = await court.plan("SELECT email FROM users")
-    assert isinstance(plan, Withheld)
-    assert plan.stage == "rewrite"
+    denied = await court.decide("SELECT email FROM users")
+    assert isinstance(denied, Denied)
+    assert denied.policy_rule == "internal_error"
 
 
 async def test_masks_are_planned_once_for_a_text(open_court: Any) -> None:
     masked = policy("column_masks: {users: {email: full-redact}}")
     court = await open_court(masked, catalog(USERS), masking=Masking(Secret("salt")))
-    plan = await court.plan("SELECT email FROM users")
-    assert not isinstance(plan, Withheld)
-    assert await court.plan("SELECT email FROM users") is plan
+    verdict = await court.verdict("SELECT email FROM users")
+    assert isinstance(verdict.plan, PostExec)
+    assert await court.verdict("SELECT email FROM users") is verdict

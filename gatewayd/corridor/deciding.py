@@ -1,0 +1,92 @@
+"""Steps one and two of the corridor (decisions 3 and 10): the judge's verdict, masks included, asked for and remembered.
+
+The pipeline asks here before it runs a statement, dry-run instead of running it, so both get the same verdict, also while the
+catalog is not read yet."""
+
+from collections.abc import Callable, Hashable
+from functools import partial
+from time import perf_counter
+from typing import TypeVar
+
+import trio
+
+from gatewayd import log
+from gatewayd.corridor.gateway import Database, Masking
+from gatewayd.corridor.known_statements import Known
+from gatewayd.fairness import large_texts
+from gatewayd.judge import Verdict, judge
+from gatewayd.policy.decide.outcomes import Denied
+from gatewayd.sql.facts.analyze import analyze
+
+T = TypeVar("T")
+
+
+class Deciding:
+    """Decides by the policy and the catalog that were in force when it was made (docs/architecture.md).
+
+    The catalog is waited for once at most, however many texts are decided; `catalog` is the new one from then on.
+    """
+
+    def __init__(self, database: Database, masking: Masking, query_id: str, caller: Hashable = None) -> None:
+        self.database = database
+        self.caller = caller
+        self.enforced = database.enforced
+        self.catalog = database.catalog
+        self.parse_s = self.mask_s = 0.0
+        self._masking = masking
+        self._query_id = query_id
+        self._waited = False
+
+    async def known(self, sql: str) -> Known:
+        """The text's facts; they are remembered. A large text is parsed in a thread, so that it does not delay other calls."""
+        known_statements = self.database.known_statements
+        known = known_statements.get(sql)
+        if known is None:
+            began = perf_counter()
+            known = known_statements.add(sql, await self._asked(sql, partial(analyze, sql), shielded=False))
+            self.parse_s = perf_counter() - began
+        return known
+
+    async def verdict(self, known: Known) -> Verdict:
+        """It is remembered while policy and catalog stay the same. Any exception inside it denies (decision 3)."""
+        revision = self.enforced.revision
+        remembered = known.verdict(revision, self.catalog.revision)
+        if remembered is not None:
+            return remembered
+        try:
+            verdict = await self._judged(known)
+            if verdict.unknown is not None or not self.catalog.is_read:
+                catalog = self.catalog
+                await self._wait_for_catalog()
+                if self.catalog is not catalog:
+                    verdict = await self._judged(known)
+        except Exception as bug:
+            log.error(log.DECISION_FAILED, query_id=self._query_id, **log.places(bug))
+            return Verdict(
+                known.statement, Denied("internal_error", "the gateway failed to decide this statement, so it did not run")
+            )
+        if verdict.unknown is None:  # otherwise the same text must ask again: what it names may have been created meanwhile
+            known.keep(verdict, revision, self.catalog.revision)
+        return verdict
+
+    async def _judged(self, known: Known) -> Verdict:
+        masking = self._masking
+        salt = masking.salt.reveal().encode() if masking.salt is not None else None
+        policy, rewriting = self.enforced.policy, masking.source_rewrite
+        ask = partial(judge, known.statement, policy, self.catalog, salt=salt, rewriting=rewriting, clock=perf_counter)
+        verdict = await self._asked(known.statement.sql, ask, shielded=True)
+        self.mask_s += verdict.mask_s
+        return verdict
+
+    async def _asked(self, sql: str, ask: Callable[[], T], *, shielded: bool) -> T:
+        """What `ask` returns; of a large text in the thread for these."""
+        if large_texts.is_large(sql):
+            return await large_texts.in_thread(ask, self.caller, shielded=shielded)
+        return ask()
+
+    async def _wait_for_catalog(self) -> None:
+        if not self._waited:
+            self._waited = True
+            with trio.CancelScope(shield=True):
+                await self.database.refresher.unknown()
+            self.catalog = self.database.catalog
