@@ -112,6 +112,8 @@ class AuditFile:
             raise AuditFileUnusable(self.path, f"found format {version}, expected format 1 or {FORMAT}")
         self._resume(signed_last)
         connection.execute("COMMIT")
+        if connection.execute("SELECT 1 FROM erased LIMIT 1").fetchone():
+            self.empty_log()  # of an erasure that was killed before it came to that
         (largest,) = connection.execute("SELECT max(id) FROM audit_events").fetchone()
         self.last_id = max(largest or "", self._meta.last_id)
         if self.last_id and not is_ulid(self.last_id):

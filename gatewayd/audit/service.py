@@ -17,7 +17,7 @@ import sqlite3
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final, TypeVar, cast, overload
 
@@ -208,26 +208,34 @@ class Audit:
         """Takes the details out of the rows of the choice, and records that; returns how many rows.
 
         In chunks between batches, each with its ERASED row in one transaction. When it returns neither the file nor its log
-        holds the texts. Cancelled midway, what was erased so far is erased and recorded. Raises AuditUnavailable.
+        holds the texts. Cancelled midway, that holds for what was erased so far. Raises AuditUnavailable.
         """
-        erased = after_seq = 0
         async with self._rewriting:
-            while True:
-                try:
-                    found = await self._reader.ask(partial(find, choice=choice, after_seq=after_seq, at_most=_ERASE_ROWS))
-                except FILE_FAILURES as failure:
-                    raise AuditUnavailable(reason_of(failure)) from failure
-                if not found.rows:
-                    break
-                erased += await self._call(partial(AuditFile.erase, erasable=found, reason=reason, now_ms=self._clock_ms()))
-                after_seq = found.last_seq
-            with trio.move_on_after(_EMPTY_LOG_S):
-                while erased and not await self._call(AuditFile.empty_log):  # noqa: ASYNC110 - SQLite tells nobody
-                    await trio.sleep(_EMPTY_LOG_AGAIN_S)  # somebody reads an old state of the file
-                return erased
+            try:
+                erased = await self._erase_rows(choice, reason)
+                with trio.move_on_after(_EMPTY_LOG_S):
+                    while erased and not await self._call(AuditFile.empty_log):  # noqa: ASYNC110 - SQLite tells nobody
+                        await trio.sleep(_EMPTY_LOG_AGAIN_S)  # somebody reads an old state of the file
+                    return erased
+            except (trio.Cancelled, AuditUnavailable):
+                with trio.CancelScope(shield=True), suppress(AuditUnavailable):
+                    await self._call(AuditFile.empty_log)
+                raise
         raise AuditUnavailable(
             "the details are erased, but a reader keeps the write-ahead log, which holds them, from being emptied"
         )
+
+    async def _erase_rows(self, choice: ErasureChoice, reason: str) -> int:
+        erased = after_seq = 0
+        while True:
+            try:
+                found = await self._reader.ask(partial(find, choice=choice, after_seq=after_seq, at_most=_ERASE_ROWS))
+            except FILE_FAILURES as failure:
+                raise AuditUnavailable(reason_of(failure)) from failure
+            if not found.rows:
+                return erased
+            erased += await self._call(partial(AuditFile.erase, erasable=found, reason=reason, now_ms=self._clock_ms()))
+            after_seq = found.last_seq
 
     async def proof(self, id_: str) -> str:
         """Everything of the query that `id_` names, as a text that proves itself (see proof.py). Raises NoProof, LeafMissing,

@@ -6,6 +6,7 @@ import random
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 import trio
 
@@ -16,7 +17,7 @@ from gatewayd.keys.identity import load_identity, verifier_of
 from gatewayd.keys.note import VerifierKey
 from gatewayd.operators.audit_pull import audit_routes
 from gatewayd.operators.guard import Guard
-from tests.audit.audit_calls import Calls
+from tests.audit.audit_calls import Calls, rows_of
 from tests.audit.recorded import faults_of, verdict_of
 from tests.http.test_http_audit import BEARER, TOKEN, serving
 
@@ -103,16 +104,21 @@ async def test_a_reader_that_keeps_the_log_is_waited_for_and_then_told_of(
     assert SECRET.encode() not in bytes_of(path)
 
 
-async def test_cancelled_midway_what_was_erased_is_recorded(path: str, calls: Calls) -> None:
+async def test_cancelled_midway_what_was_erased_is_gone_and_recorded(path: str, calls: Calls) -> None:
     async with open_audit(path) as audit:
-        for _ in range(100):
-            await calls.whole(audit)
-        with trio.CancelScope() as scope:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(audit.erase, choice_of([], "claude-code", None), "all")
-                for _ in range(40):
-                    await trio.lowlevel.checkpoint()
-                scope.cancel()
+        for number in range(200):
+            await calls.whole(audit, f"SELECT '{SECRET}-{number:03}'")
+        for passes in (30, 45, 60):
+            with trio.CancelScope() as scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(audit.erase, choice_of([], "claude-code", None), "all")
+                    for _ in range(passes):
+                        await trio.lowlevel.checkpoint()
+                    scope.cancel()
+            kept = bytes_of(path)
+            attempted = [msgspec.json.decode(row.payload) for row in rows_of(path) if row.event_type == "ATTEMPTED"]
+            for number, payload in enumerate(attempted):
+                assert (f"{SECRET}-{number:03}".encode() in kept) == bool(payload["sql_raw"])
     assert not faults_of(Path(path), trusted(path))
 
 
