@@ -49,16 +49,18 @@ OnReady = Callable[[str], None]
 Announce = Callable[[str], Awaitable[None]]
 
 
-async def serve(settings: Settings, *, on_ready: OnReady | None = None, hangup_stops: bool = False) -> int:
+async def serve(
+    settings: Settings, *, on_ready: OnReady | None = None, hangup_stops: bool = False, stop_at_eof: bool = False
+) -> int:
     """Run until stopped by a signal or by the client of stdio; the exit code (decision 13).
 
     `on_ready` is called once with the address that answers: `http://host:port/mcp`, or `stdio`. With `hangup_stops` SIGHUP is a
-    signal to stop, else it reads the policy file again.
+    signal to stop, else it reads the policy file again. With `stop_at_eof` the end of standard input is one, too.
     """
     log.set_level(settings.log_level)
     for warning in settings.warnings:
         log.warning(log.CONFIGURATION_DOUBTFUL, detail=warning)
-    daemon = _Daemon(settings, on_ready, hangup_stops)
+    daemon = _Daemon(settings, on_ready, hangup_stops, stop_at_eof)
     try:
         await daemon.run()
     except* Exception as crash:
@@ -91,11 +93,12 @@ def _crashed(crash: BaseExceptionGroup[BaseException]) -> int:
 class _Daemon:
     """One run of the daemon. `_stop` is the first signal, `_serving` what the second cancels."""
 
-    def __init__(self, settings: Settings, on_ready: OnReady | None, hangup_stops: bool) -> None:
+    def __init__(self, settings: Settings, on_ready: OnReady | None, hangup_stops: bool, stop_at_eof: bool) -> None:
         self.exit_code = 0
         self._settings = settings
         self._on_ready = on_ready
         self._hangup_stops = hangup_stops
+        self._stop_at_eof = stop_at_eof
         self._stop = trio.Event()
         self._serving = trio.CancelScope()
         self._manager = ServiceManager(os.environ)
@@ -109,6 +112,8 @@ class _Daemon:
         async with trio.open_nursery() as watching:
             await watching.start(self._heed_signals)
             await watching.start(self._heed_hangups)
+            if self._stop_at_eof:
+                watching.start_soon(self._heed_eof)
             async with (
                 open_audit(
                     settings.db_path,
@@ -286,6 +291,20 @@ class _Daemon:
             self._stop.set()
         else:
             self._serving.cancel()
+
+    async def _heed_eof(self) -> None:
+        """Standard input is a pipe that whoever started this process holds: its end says that they are gone, however they ended.
+
+        Not PR_SET_PDEATHSIG: it tells of the end of the thread that started us, is Linux's alone, and misses a parent that was
+        gone before it was set.
+        """
+        with contextlib.suppress(OSError):  # what cannot be waited for, such as a file, holds nobody's end
+            while True:
+                await trio.lowlevel.wait_readable(0)
+                if not os.read(0, 4096):
+                    break
+        if not self._stop.is_set():
+            self._heed(signal.SIGTERM)
 
     async def _heed_hangups(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Receives SIGHUP for the whole life of the process, so that it never ends it."""

@@ -8,9 +8,11 @@ from typing import Final, final
 import trio
 
 from gatewayd.audit.ids import new_ulid
+from gatewayd.control.engines.engines import Engines
 from gatewayd.control.gateways.traffic import LinkTraffic
 from gatewayd.control.people.passwords import Hashes
 from gatewayd.control.policies.held_catalogs import HeldCatalogs
+from gatewayd.control.proxy.agents import Agents
 from gatewayd.control.settings import ControlSettings, Secrets
 from gatewayd.control.store.store import Store
 
@@ -40,6 +42,8 @@ class Console:
         self.catalogs: Final = HeldCatalogs()
         self.judging: Final = trio.CapacityLimiter(1)
         """Policies that are tried on what was recorded take a core for seconds: one at a time."""
+        self.engines: Final = Engines()
+        self.agents: Final = Agents()
         self.entropy: Final = entropy
         self._clock: Final = clock
         self.replica: Final = self.new_id()

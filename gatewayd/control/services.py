@@ -8,7 +8,9 @@ from typing import Final
 
 from gatewayd.control.audit.retention import forget_audit
 from gatewayd.control.console import Console
+from gatewayd.control.engines.service import run_engines
 from gatewayd.control.people.sweep import sweep_people
+from gatewayd.control.proxy.write_use import write_token_use
 from gatewayd.control.store.days import make_days
 from gatewayd.control.store.lease import run_leased
 
@@ -29,4 +31,4 @@ async def wake_polls(console: Console) -> None:
     await console.link.run(console.store)
 
 
-SERVICES: Final[tuple[Service, ...]] = (audit_days, sweep_people, wake_polls, forget_audit)
+SERVICES: Final[tuple[Service, ...]] = (audit_days, sweep_people, wake_polls, forget_audit, run_engines, write_token_use)

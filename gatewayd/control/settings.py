@@ -49,6 +49,7 @@ class ControlSettings(msgspec.Struct, frozen=True):
     host: str
     port: int
     state: Path
+    runtime: Path  # of what must not outlast the engines that use it
     given: Mapping[str, Ring]  # the rings that the environment gives
     mask_salt_master: Secret | None
     secrets: Secrets | None  # set by `with_secrets`
@@ -113,6 +114,7 @@ class _Loader(Environment):
             host=self.host(),
             port=port,
             state=state,
+            runtime=self.runtime(state),
             given=self.rings(self_host=self_host),
             mask_salt_master=self.secret(MASK_SALT_MASTER),
             secrets=None,
@@ -141,6 +143,11 @@ class _Loader(Environment):
             return Path("/var/lib/gatewayd-control")
         home = self.environ.get("HOME") or "/nonexistent"
         return Path(self.environ.get("XDG_STATE_HOME") or f"{home}/.local/state") / "gatewayd-control"
+
+    def runtime(self, state: Path) -> Path:
+        """systemd's folder in memory, which ends with the service."""
+        named = self.environ.get("RUNTIME_DIRECTORY", "").split(":")[0]
+        return Path(named) if named.startswith("/") else state / "run"
 
     def database_url(self, *, self_host: bool) -> Secret | None:
         try:

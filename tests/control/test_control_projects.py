@@ -24,7 +24,7 @@ from gatewayd.control.settings import ControlSettings
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store, Transaction
 from gatewayd.control.tokens.text import checksum, is_token, token_text
-from gatewayd.control.tokens.token import find_token
+from gatewayd.control.tokens.token import TokenPlace, find_token
 from gatewayd.control.trust.documents import TrustProblem, next_document, trust_in_force
 from gatewayd.control.trust.signing import root_keys
 from gatewayd.keys.envelope import parse
@@ -164,9 +164,9 @@ async def test_a_token_comes_in_until_it_is_revoked(api: Api, console_of_plane: 
     found = AgentTable(bundle.agents).find(made["text"], console_of_plane.now_ms())
     assert found is not None
     assert (found.id, found.name) == (made["id"], "claude")
-    place = await find_token(console_of_plane, made["text"])
+    place = await found_token(console_of_plane, made["text"])
     assert place is not None
-    assert place[0].project_id == project_id
+    assert place.project_id == project_id
     listed = (await api("GET", f"/projects/{project_id}/tokens")).text
     assert made["text"] not in listed
     assert made["text"].encode() not in (await newest(console_of_plane, project_id))[1].envelope
@@ -174,7 +174,12 @@ async def test_a_token_comes_in_until_it_is_revoked(api: Api, console_of_plane: 
     bundle, _, _ = await newest(console_of_plane, project_id)
     assert bundle.agents is not None
     assert AgentTable(bundle.agents).find(made["text"], console_of_plane.now_ms()) is None
-    assert await find_token(console_of_plane, made["text"]) is None
+    assert await found_token(console_of_plane, made["text"]) is None
+
+
+async def found_token(console: Console, text: str) -> TokenPlace | None:
+    found = await console.store.transaction(lambda tx: find_token(tx, console, text, console.now_ms()))
+    return found[0] if found is not None else None
 
 
 async def test_an_address_is_sealed_and_opens_nowhere_else(api: Api, console_of_plane: Console, store_url: str) -> None:

@@ -22,6 +22,7 @@ from gatewayd.link.formats.documents import DocumentRefused, public_key
 from gatewayd.link.formats.requests import EnrolBody, LinkRequest, read_body, read_request
 
 PLAN: Final = Statement("SELECT plan FROM organisations WHERE org_id = $1")
+ENGINE_REPLICA: Final = Statement("SELECT replica FROM engine_tokens WHERE project_id = $1 AND token_id = $2")
 _NONCE: Final = 128
 
 
@@ -69,7 +70,8 @@ async def _enrolled(console: Console, place: GatewayPlace, key: PublicKey) -> st
         caps = console.settings.plans.of(await tx.value(PLAN, place.org_id) or "")
         if caps.gateways is not None:
             check_cap("gateways", await tx.value(gateway.COUNT, place.project_id, caps.gateways), caps.gateways)
-        await tx.run(gateway.ADD, place.project_id, new_id, token.name, key.raw, key.key_id, None, now_ms)
+        replica = await tx.value(ENGINE_REPLICA, place.project_id, place.id)
+        await tx.run(gateway.ADD, place.project_id, new_id, token.name, key.raw, key.key_id, replica, now_ms)
         await tx.run(gateway.ADD_PLACE, lookup, place.org_id, place.project_id, new_id)
         await tx.run(enrol_tokens.USE, place.project_id, place.id, now_ms, new_id)
         details = {"name": token.name, "key": key.key_id}

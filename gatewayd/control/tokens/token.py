@@ -97,21 +97,16 @@ async def add_token(tx: Transaction, console: Console, place: TokenPlace, text: 
     await tx.run(ADD_PLACE, lookup, place.org_id, place.project_id, token.token_id)
 
 
-async def find_token(console: Console, text: str) -> tuple[TokenPlace, Token] | None:
+async def find_token(tx: Transaction, console: Console, text: str, now_ms: int) -> tuple[TokenPlace, Token] | None:
     """The valid token of a text, and where it belongs. Each value of the ring is tried."""
     if not is_token(text):
         return None
-    now_ms = console.now_ms()
-
-    async def work(tx: Transaction) -> tuple[TokenPlace, Token] | None:
-        for pepper in console.secrets.pepper.keys:
-            place = await tx.row(TokenPlace, FIND_PLACE, pepper.mac("agent token", text.encode()))
-            if place is not None:
-                token = await tx.row(Token, FIND, place.project_id, place.id)
-                return (place, token) if token is not None and token.is_valid(now_ms) else None
-        return None
-
-    return await console.store.transaction(work)
+    for pepper in console.secrets.pepper.keys:
+        place = await tx.row(TokenPlace, FIND_PLACE, pepper.mac("agent token", text.encode()))
+        if place is not None:
+            token = await tx.row(Token, FIND, place.project_id, place.id)
+            return (place, token) if token is not None and token.is_valid(now_ms) else None
+    return None
 
 
 async def agents_of(tx: Transaction, console: Console, project_id: str, now_ms: int) -> Agents:

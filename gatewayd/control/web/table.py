@@ -14,6 +14,8 @@ from gatewayd.control.people.routes import ROUTES as PEOPLE
 from gatewayd.control.policies.routes import ROUTES as POLICIES
 from gatewayd.control.projects.change import ROUTES as PROJECT_CHANGES
 from gatewayd.control.projects.routes import ROUTES as PROJECTS
+from gatewayd.control.proxy.service import PREFIX as AGENTS_PREFIX
+from gatewayd.control.proxy.service import mcp_proxy
 from gatewayd.control.taint.routes import ROUTES as TAINT
 from gatewayd.control.tokens.routes import ROUTES as TOKENS
 from gatewayd.control.web.api import openapi_route
@@ -39,4 +41,4 @@ _ROUTES: Final[tuple[Route, ...]] = (
 ROUTES: Final[tuple[Route, ...]] = (*_ROUTES, openapi_route(_ROUTES))
 
 # path prefix -> `async def handler(console, exchange, incoming, stop)`, for what must not go through quart
-EXCHANGES: Final[Mapping[str, object]] = {PREFIX: link_service}
+EXCHANGES: Final[Mapping[str, object]] = {AGENTS_PREFIX: mcp_proxy, PREFIX: link_service}

@@ -1,0 +1,114 @@
+"""Which project an agent's token opens, and how that stands: asked of the store, and believed for a moment.
+
+A revoked token, a paused project, another address: known to the next call after FRESH_S, on every replica. While the store does
+not answer, what it said last holds for KEPT_S: nobody can revoke anything there meanwhile.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Final, final
+
+import msgspec
+import trio
+
+from gatewayd.control.engines.engine import Wanted
+from gatewayd.control.proxy.use import TokenUse
+from gatewayd.control.store.failures import StoreUnavailable
+from gatewayd.control.tokens.text import is_token
+
+FRESH_S: Final = 2.0
+KEPT_S: Final = 60.0
+_TOKENS: Final = 10_000
+_LOOKED_UP_AT_ONCE: Final = 4
+"""Guesses cost a look-up each; they must not take the store's sessions from everybody else."""
+
+
+class ProjectNow(msgspec.Struct, frozen=True):
+    """As the store said it to a look-up that began at `asked_s`, in trio's time.
+
+    `wanted`: what the project's engine is to run with, opened from `sealed`; None where no database has an address.
+    """
+
+    asked_s: float
+    is_paused: bool
+    is_cut: bool
+    is_unsealable: bool
+    sealed: tuple[tuple[str, bytes], ...]
+    wanted: Wanted | None
+
+
+class Admission(msgspec.Struct, frozen=True):
+    """A token that is valid. `calls_left`: of this day, as the store has counted them; None where it may make any number."""
+
+    token_id: str
+    project_id: str
+    day: int
+    calls_left: int | None
+
+
+Look = Callable[[float], Awaitable[Admission | None]]
+"""Asks the store at that time, and tells `Agents.learn` of the project."""
+
+
+@final
+class _Held:
+    def __init__(self, admission: Admission, now_s: float) -> None:
+        self.admission: Final = admission
+        self.fresh_until_s = now_s + FRESH_S
+        self.kept_until_s: Final = now_s + KEPT_S
+
+
+@final
+class Agents:
+    """`use` counts what they do."""
+
+    def __init__(self) -> None:
+        self.use: Final = TokenUse()
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._projects: dict[str, ProjectNow] = {}
+        self._looking: Final = trio.CapacityLimiter(_LOOKED_UP_AT_ONCE)
+
+    async def admit(self, text: str, look: Look) -> Admission | None:
+        """The token's admission; None for one that is unknown, over or revoked. Raises StoreUnavailable."""
+        held = self._held.get(text)
+        if held is not None and trio.current_time() < held.fresh_until_s:
+            return held.admission
+        if not is_token(text):
+            return None
+        async with self._looking:
+            held = self._held.get(text)
+            now_s = trio.current_time()
+            if held is not None and now_s < held.fresh_until_s:  # somebody else has looked meanwhile
+                return held.admission
+            try:
+                found = await look(now_s)
+            except StoreUnavailable:
+                if held is None or now_s >= held.kept_until_s:
+                    raise
+                held.fresh_until_s = trio.current_time() + FRESH_S
+                return held.admission
+            self._keep(text, found, now_s)
+        return found
+
+    def project(self, project_id: str) -> ProjectNow:
+        """How the project of an admission stands: one value for all its tokens, so that they agree about its addresses."""
+        return self._projects[project_id]
+
+    def known(self, project_id: str) -> ProjectNow | None:
+        return self._projects.get(project_id)
+
+    def learn(self, project_id: str, now: ProjectNow) -> None:
+        """Look-ups may end in another order than they began: the one that began last is right."""
+        known = self._projects.get(project_id)
+        if known is None or known.asked_s <= now.asked_s:
+            self._projects[project_id] = now
+
+    def _keep(self, text: str, found: Admission | None, now_s: float) -> None:
+        """What is unknown is forgotten: guesses must not take the place of tokens."""
+        if found is None:
+            self._held.pop(text, None)
+            return
+        self._held[text] = _Held(found, now_s)
+        self._held.move_to_end(text)
+        if len(self._held) > _TOKENS:
+            self._held.popitem(last=False)
