@@ -47,8 +47,8 @@ CONTROL_MAY_USE = (
     "gatewayd.control", "gatewayd.log", "gatewayd.config", "gatewayd.http", "gatewayd.keys", "gatewayd.process_memory",
     "gatewayd.audit.ids", "gatewayd.audit.tree", "gatewayd.audit.leaf", "gatewayd.audit.heads", "gatewayd.audit.rows",
     "gatewayd.notify.systemd", "gatewayd.postgres.driver",
-    "gatewayd.postgres.embedded", "gatewayd.approvals.messages", "gatewayd.link.formats", "gatewayd.policy", "gatewayd.sql",
-    "gatewayd.judge", "gatewayd.masking", "gatewayd.shields", "gatewayd.catalog",
+    "gatewayd.postgres.embedded", "gatewayd.approvals.messages", "gatewayd.approvals.rules", "gatewayd.link.formats",
+    "gatewayd.judge", "gatewayd.policy", "gatewayd.sql", "gatewayd.masking", "gatewayd.shields", "gatewayd.catalog",
 )  # fmt: skip
 IMPURE = {
     "asyncio", "asyncpg", "hypercorn", "os", "pathlib", "quart", "quart_trio", "random", "secrets", "select", "signal", "socket",

@@ -12,7 +12,7 @@ from typing import Any
 
 import trio
 
-from gatewayd.approvals.desk.requests import OPEN_OF_ONE, NotAsked, Requests, TooManyOpen
+from gatewayd.approvals.desk.requests import Requests
 from gatewayd.approvals.gate import Unavailable
 from gatewayd.approvals.messages import (
     Approved,
@@ -26,6 +26,7 @@ from gatewayd.approvals.messages import (
     StatusAsked,
     Wait,
 )
+from gatewayd.approvals.rules import OPEN_OF_ONE, NotAsked, TooManyOpen
 from gatewayd.corridor.hold import NOBODY, GateSilent, HeldWrites, HoldOutcome, StillUndecided
 from tests.approvals.desks import an_ask, opened
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gatewayd.approvals.desk.requests import OPEN_OF_ONE, NotAsked, Requests, TooManyOpen
+from gatewayd.approvals.desk.requests import Requests
 from gatewayd.approvals.messages import Approved, Expired, GateDenied, Outcome, Pending, Status, Wait
+from gatewayd.approvals.rules import OPEN_OF_ONE, NotAsked, TooManyOpen
 from tests.approvals.desks import an_ask, opened
 
 EXPIRES = 1000

@@ -43,6 +43,7 @@ PLACES = {
     "gateway": NOBODY,
     "finding": NOBODY,
     "query": NOBODY,
+    "approval": NOBODY,
 }
 
 

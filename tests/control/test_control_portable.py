@@ -53,9 +53,17 @@ def statements() -> dict[str, str]:
 
 @cache
 def definitions() -> list[Any]:
+    """What creates the tables and indexes that there are after the last migration."""
     sql = [*migrate.known().values(), migrate.BOOTSTRAP]
     sql += [text.format(events="audit_20261122", details="audit_details_20261122") for text in (days.EVENTS, days.DETAILS)]
-    return [raw.stmt for text in sql for raw in pglast.parse_sql(text)]
+    found: list[Any] = []
+    for raw in (raw.stmt for text in sql for raw in pglast.parse_sql(text)):
+        if isinstance(raw, pg.DropStmt):
+            dropped = {name[-1].sval for name in raw.objects}
+            found = [each for each in found if each.relation.relname not in dropped]
+        else:
+            found.append(raw)
+    return found
 
 
 @cache

@@ -9,13 +9,13 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
-from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, GateDenied, Outcome, Pending, Status, Wait
+from gatewayd.approvals.messages import Expired, GateAnswer, GateAsk, Outcome, Pending, Status, Wait
+from gatewayd.approvals.rules import OPEN_OF_ONE, DecidedAs, NotAsked, RequestStanding, TooManyOpen, newest_says, status_of
 
-OPEN_OF_ONE: Final = 20
 EXPIRES_MS: Final = 30 * 60 * 1000
 
 _TABLES: Final = """
@@ -41,18 +41,6 @@ CREATE INDEX IF NOT EXISTS open_requests ON requests (token, expires_ms) WHERE s
 """
 
 
-class TooManyOpen(Exception):
-    """One token has as many open requests as it may; `retry_after_s` until the first of them expires."""
-
-    def __init__(self, retry_after_s: int) -> None:
-        super().__init__(f"{OPEN_OF_ONE} requests of this token are open")
-        self.retry_after_s = retry_after_s
-
-
-class NotAsked(Exception):
-    """There is no such request of this token, or the query_id stands for another write."""
-
-
 class DeskRequest(msgspec.Struct, frozen=True):
     """One request as a reviewer sees it."""
 
@@ -62,17 +50,8 @@ class DeskRequest(msgspec.Struct, frozen=True):
     expires_ms: int
 
 
-class _Row(msgspec.Struct, frozen=True):
+class _Row(RequestStanding, frozen=True):
     number: int
-    approval_id: str
-    state: Literal["pending", "approved", "denied"]
-    expires_ms: int
-    decided_by: str | None
-    note: str | None
-    rows_at_most: int | None
-    claimed_by: str | None
-    expiry_told_to: str | None
-    outcome: str | None
 
 
 _COLUMNS: Final = ", ".join(_Row.__struct_fields__)
@@ -108,17 +87,17 @@ class Requests:
             if mine is not None:
                 if not self._has_key(mine, key):
                     raise NotAsked
-                return _approved(mine)
+                return mine.approved()
             claimable = self._one("key = ? AND state = 'approved' AND claimed_by IS NULL AND expires_ms > ?", key, now_ms)
             if claimable is not None:
                 self._file.execute("UPDATE requests SET claimed_by = ? WHERE number = ?", (ask.query_id, claimable.number))
-                return _approved(claimable)
+                return claimable.approved()
             newest = self._one("key = ?", key)
-            if newest is not None:
-                found = self._standing(newest, ask.query_id, now_ms)
-                if found is not None:
-                    return found
-            return self._open(ask, key, now_ms)
+            found = newest_says(newest, ask.query_id, now_ms)
+            if isinstance(found, Expired) and newest is not None:
+                told = (ask.query_id, newest.number)
+                self._file.execute("UPDATE requests SET expiry_told_to = ? WHERE number = ?", told)
+            return found or self._open(ask, key, now_ms)
 
     def wait(self, wait: Wait, now_ms: int) -> GateAnswer:
         """The answer to the write that this request is about, asked by `wait.query_id`. Raises as `answer`."""
@@ -129,18 +108,7 @@ class Requests:
 
     def status(self, approval_id: str, token_id: str | None, now_ms: int) -> Status:
         """How the request stands; another token's is not found."""
-        row = self._one("approval_id = ? AND token = ?", approval_id, token_id or "")
-        if row is None:
-            return Status("not_found")
-        if row.claimed_by is not None:
-            return Status("executed" if row.outcome == "executed" else "consumed")
-        if row.state == "denied":
-            return Status("denied", by=row.decided_by, note=row.note)
-        if row.expires_ms <= now_ms:
-            return Status("expired")
-        if row.state == "approved":
-            return Status("approved", by=row.decided_by, note=row.note)
-        return Status("pending", expires_at=row.expires_ms)
+        return status_of(self._one("approval_id = ? AND token = ?", approval_id, token_id or ""), now_ms)
 
     def note_outcome(self, outcome: Outcome) -> None:
         """What became of a claim. The first word stands; of a query that claimed nothing, nothing is noted."""
@@ -163,7 +131,7 @@ class Requests:
     def decide(
         self,
         approval_id: str,
-        decision: Literal["approved", "denied"],
+        decision: DecidedAs,
         now_ms: int,
         *,
         by: str | None = None,
@@ -180,20 +148,6 @@ class Requests:
 
     # -- rows
 
-    def _standing(self, newest: _Row, query_id: str, now_ms: int) -> GateAnswer | None:
-        """What the newest request for a key says; None: it is over, and a new one is due."""
-        if newest.claimed_by is not None:
-            return None
-        if newest.state == "denied":
-            denied = GateDenied(by=newest.decided_by, note=newest.note, approval_id=newest.approval_id)
-            return denied if newest.expires_ms > now_ms else None
-        if newest.expires_ms > now_ms:
-            return Pending(approval_id=newest.approval_id, expires_at=newest.expires_ms)
-        if newest.expiry_told_to in (None, query_id):
-            self._file.execute("UPDATE requests SET expiry_told_to = ? WHERE number = ?", (query_id, newest.number))
-            return Expired(approval_id=newest.approval_id)
-        return None
-
     def _open(self, ask: GateAsk, key: bytes, now_ms: int) -> Pending:
         token = ask.mcp_token_id or ""
         count, first_ms = self._file.execute(
@@ -201,7 +155,7 @@ class Requests:
             (token, now_ms),
         ).fetchone()
         if count >= OPEN_OF_ONE:
-            raise TooManyOpen(max(1, -(-(first_ms - now_ms) // 1000)))
+            raise TooManyOpen(first_ms, now_ms)
         approval_id, expires_ms = self._new_id(now_ms), now_ms + self._expires_ms
         self._file.execute(
             "INSERT INTO requests (approval_id, key, token, ask, created_ms, expires_ms, state) "
@@ -240,7 +194,3 @@ def _owned(wait: Wait) -> tuple[str, str]:
 
 def _ask(text: bytes) -> GateAsk:
     return msgspec.json.decode(text, type=GateAsk)
-
-
-def _approved(row: _Row) -> Approved:
-    return Approved(by=row.decided_by, note=row.note, rows_at_most=row.rows_at_most, approval_id=row.approval_id)

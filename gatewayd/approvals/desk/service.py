@@ -9,8 +9,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 import trio
 
-from gatewayd.approvals.desk.requests import NotAsked, Requests, TooManyOpen
+from gatewayd.approvals.desk.requests import Requests
 from gatewayd.approvals.messages import GateAnswer, GateAsk, Outcome, Pending, StatusAsked, Wait
+from gatewayd.approvals.rules import NotAsked, TooManyOpen
 from gatewayd.http.exchange import BodyTooLarge, BodyTooSlow, Disconnected, Header
 from gatewayd.http.open_exchange import HttpExchange
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from gatewayd.control.account.routes import ROUTES as ACCOUNT
 from gatewayd.control.api_keys.routes import ROUTES as API_KEYS
+from gatewayd.control.approvals.routes import ROUTES as APPROVALS
 from gatewayd.control.audit.routes import ROUTES as AUDIT
 from gatewayd.control.databases.routes import ROUTES as DATABASES
 from gatewayd.control.gateways.link_service import PREFIX, link_service
@@ -34,6 +35,7 @@ _ROUTES: Final[tuple[Route, ...]] = (
     *POLICIES,
     *TOKENS,
     *GATEWAYS,
+    *APPROVALS,
     *AUDIT,
     *TAINT,
 )

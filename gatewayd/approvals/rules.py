@@ -1,0 +1,79 @@
+"""What a gate answers, from the newest request for a write (docs/approvals.md, What a gate must keep). Pure.
+
+Every gate of ours reads its store and asks here; the texts of requests and their keys are its own affair.
+"""
+
+from typing import Final, Literal
+
+import msgspec
+
+from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateDenied, Pending, RunOutcome, Status
+
+OPEN_OF_ONE: Final = 20
+"""Requests of one token that may be open at once."""
+
+DecidedAs = Literal["approved", "denied"]
+
+
+class TooManyOpen(Exception):
+    """One token has as many open requests as it may; `retry_after_s` until the first of them expires."""
+
+    def __init__(self, first_expires_ms: int, now_ms: int) -> None:
+        super().__init__(f"{OPEN_OF_ONE} requests of this token are open")
+        self.retry_after_s = max(1, -(-(first_expires_ms - now_ms) // 1000))
+
+
+class NotAsked(Exception):
+    """There is no such request of this token, or the query_id stands for another write."""
+
+
+class RequestStanding(msgspec.Struct, frozen=True):
+    """How a request stands. `decided_by` is a name; `claimed_by` and `expiry_told_to` are query_ids."""
+
+    approval_id: str
+    state: Literal["pending", "approved", "denied"]
+    expires_ms: int
+    decided_by: str | None
+    note: str | None
+    rows_at_most: int | None
+    claimed_by: str | None
+    expiry_told_to: str | None
+    outcome: RunOutcome | None
+
+    def is_claimable(self, now_ms: int) -> bool:
+        return self.state == "approved" and self.claimed_by is None and self.expires_ms > now_ms
+
+    def is_open(self, now_ms: int) -> bool:
+        """Whether it can still be decided."""
+        return self.state == "pending" and self.expires_ms > now_ms
+
+    def approved(self) -> Approved:
+        return Approved(by=self.decided_by, note=self.note, rows_at_most=self.rows_at_most, approval_id=self.approval_id)
+
+
+def newest_says(newest: RequestStanding | None, query_id: str, now_ms: int) -> GateAnswer | None:
+    """What the newest request for a key, which nothing can be claimed of, says to a query; None: it is over, or there is none,
+    and a new one is due. An Expired is to be noted as told to this query."""
+    if newest is None or newest.claimed_by is not None:
+        return None
+    if newest.state == "denied":
+        denied = GateDenied(by=newest.decided_by, note=newest.note, approval_id=newest.approval_id)
+        return denied if newest.expires_ms > now_ms else None
+    if newest.expires_ms > now_ms:
+        return Pending(approval_id=newest.approval_id, expires_at=newest.expires_ms)
+    return Expired(approval_id=newest.approval_id) if newest.expiry_told_to in (None, query_id) else None
+
+
+def status_of(request: RequestStanding | None, now_ms: int) -> Status:
+    """The answer to a poll. Claims nothing. None: there is no such request of the one who asks."""
+    if request is None:
+        return Status("not_found")
+    if request.claimed_by is not None:
+        return Status("executed" if request.outcome == "executed" else "consumed")
+    if request.state == "denied":
+        return Status("denied", by=request.decided_by, note=request.note)
+    if request.expires_ms <= now_ms:
+        return Status("expired")
+    if request.state == "approved":
+        return Status("approved", by=request.decided_by, note=request.note)
+    return Status("pending", expires_at=request.expires_ms)

@@ -1,0 +1,79 @@
+"""A person decides about a held write: one conditional UPDATE, so of two deciders at once one has decided.
+
+Only a session decides: never an API key, never a GET. Who may not approve what their own token asked for may still deny it.
+"""
+
+from typing import Final, Literal
+
+import msgspec
+
+from gatewayd.approvals.rules import status_of
+from gatewayd.audit.ids import is_ulid
+from gatewayd.control.approvals import requests
+from gatewayd.control.approvals.answer import until_known
+from gatewayd.control.approvals.requests import begin_change
+from gatewayd.control.approvals.shown import ONE, StoredRequest
+from gatewayd.control.moment import moment
+from gatewayd.control.projects.find import FIND as FIND_PROJECT
+from gatewayd.control.projects.find import Project
+from gatewayd.control.projects.terms import terms_of
+from gatewayd.control.store.store import Transaction
+from gatewayd.control.trail.record import Act
+from gatewayd.control.web.answer import Refusal
+from gatewayd.control.web.call import Call
+
+NOTE_CHARACTERS: Final = 2000
+_NOTHING: Final = "there is nothing here"
+_STATES: Final = {"approve": "approved", "deny": "denied"}
+
+
+class WriteDecision(msgspec.Struct, frozen=True):
+    """`rows_at_most`: more rows than that, and the write is rolled back; None: no bound. Only for `approve`."""
+
+    decision: Literal["approve", "deny"]
+    note: str = ""
+    rows_at_most: int | None = None
+
+
+async def decide(call: Call, approval_id: str, wanted: WriteDecision) -> None:
+    """Decide in the name of the person of this call's session.
+
+    Raises Refusal: 404 for what is not there, 403 for one's own request where the project forbids that, 409 for what is decided
+    already or has expired, 400 for a bound on a denial.
+    """
+    assert call.session.person_id == call.person.person_id, "a session decides, nothing else"
+    if wanted.decision == "deny" and wanted.rows_at_most is not None:
+        raise Refusal(400, "rows_at_most: a denial has no bound")
+    if not is_ulid(approval_id):
+        raise Refusal(404, _NOTHING)
+    console, project_id, person = call.console, call.project.project_id, call.person
+    now, note = moment(console), wanted.note.strip() or None
+    state = _STATES[wanted.decision]
+
+    async def work(tx: Transaction) -> None:
+        project = await tx.row(Project, FIND_PROJECT, call.org_id, project_id)
+        if project is None:
+            raise Refusal(404, _NOTHING)
+        may_be_own = wanted.decision == "deny" or terms_of(project.settings).self_approval
+        await begin_change(tx, project_id)
+        values = (state, person.person_id, person.name, now.now_ms, note, wanted.rows_at_most)
+        if not await tx.run(requests.DECIDE, project_id, approval_id, *values, may_be_own):
+            found = await tx.row(StoredRequest, ONE, project_id, approval_id)
+            if found is not None and (found.state, found.decider, found.decided_ms) == (state, person.person_id, now.now_ms):
+                return  # this very decision, whose COMMIT was not heard of
+            raise _why_not(found, person.person_id, now.now_ms)
+        await tx.run(requests.DROP_PENDING, project_id, approval_id)
+        details = {"note": note or "", "rows_at_most": "" if wanted.rows_at_most is None else str(wanted.rows_at_most)}
+        await now.record(tx, call.org_id, Act(f"approval.{state}", person.person_id, project_id, approval_id, details))
+
+    await until_known(console.store, work)
+
+
+def _why_not(found: StoredRequest | None, person_id: str, now_ms: int) -> Refusal:
+    if found is None:
+        return Refusal(404, _NOTHING)
+    if found.is_open(now_ms) and found.requester == person_id:
+        return Refusal(403, "your own token asked for this; in this project somebody else approves it")
+    if found.state == "pending":
+        return Refusal(409, "this request has expired; the agent asks again when it runs the statement again")
+    return Refusal(409, f"this was decided already: {status_of(found, now_ms).status}, by {found.decided_by or 'somebody'}")

@@ -1,0 +1,239 @@
+"""Approvals over the store: the rules in their order, decisions, and what two at once make of one request."""
+
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from msgspec.structs import replace
+
+from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, GateDenied, Outcome, Pending, StatusAsked, Wait
+from gatewayd.approvals.rules import OPEN_OF_ONE, NotAsked, TooManyOpen
+from gatewayd.control.approvals import answer as answers
+from gatewayd.control.approvals.answer import GateClosed
+from gatewayd.control.approvals.decide import WriteDecision, decide
+from gatewayd.control.approvals.requests import Asker
+from gatewayd.control.approvals.shown import list_version, one, over, pending, pending_count
+from gatewayd.control.console import Console
+from gatewayd.control.projects.terms import ProjectTerms
+from gatewayd.control.store.statement import Statement
+from gatewayd.control.web.answer import Refusal
+from tests.control.approval_world import World, make_world
+
+MINUTE = 60_000
+DELETE = "DELETE FROM orders WHERE id = 7"
+TRAIL = Statement("SELECT action, person_id FROM org_events WHERE org_id = $1 ORDER BY seq")
+PAUSE = Statement("UPDATE projects SET state = 'paused' WHERE org_id = $1 AND project_id = $2")
+
+
+class Did(msgspec.Struct):
+    action: str
+    person_id: str | None
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ms = 1_790_000_000_000
+
+    def __call__(self) -> int:
+        return self.ms
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def world(settings: Any, store: Any, clock: Clock) -> World:
+    return await make_world(Console(settings, store, clock=clock))
+
+
+async def asked(world: World, ask: GateAsk, asker: Asker | None = None) -> GateAnswer:
+    return await answers.answer(world.console, asker or world.asker, ask)
+
+
+async def opened(world: World, ask: GateAsk) -> str:
+    answer = await asked(world, ask)
+    assert isinstance(answer, Pending)
+    return answer.approval_id
+
+
+async def status(world: World, approval_id: str, token: str | None = "") -> str:
+    token = world.token if token == "" else token
+    return (await answers.status(world.console, world.asker, StatusAsked(approval_id, token))).status
+
+
+async def approve(world: World, approval_id: str, by: str = "Ben", rows: int | None = None) -> None:
+    await decide(await world.call(by), approval_id, WriteDecision("approve", "fine", rows))
+
+
+async def test_an_approval_is_claimed_once_and_told_again_to_the_query_that_claimed_it(world: World) -> None:
+    ask = world.ask()
+    approval_id = await opened(world, ask)
+    assert await status(world, approval_id) == "pending"
+    await approve(world, approval_id, rows=3)
+    assert await status(world, approval_id) == "approved"
+    second = replace(ask, query_id=world.console.new_id())
+    claimed = Approved(by="Ben", note="fine", rows_at_most=3, approval_id=approval_id)
+    assert await asked(world, second) == claimed
+    assert await asked(world, second) == claimed  # its answer was lost
+    assert await status(world, approval_id) == "consumed"
+    third = await asked(world, replace(ask, query_id=world.console.new_id()))
+    assert isinstance(third, Pending)
+    assert third.approval_id != approval_id
+    await answers.note_outcome(world.console, world.asker, Outcome(second.query_id, "executed", 1))
+    await answers.note_outcome(world.console, world.asker, Outcome(second.query_id, "failed"))
+    assert await status(world, approval_id) == "executed"
+    with pytest.raises(NotAsked):
+        await asked(world, replace(second, sql="DELETE FROM orders"))
+
+
+async def test_one_character_another_token_or_another_origin_is_another_request(world: World) -> None:
+    ask = world.ask()
+    approval_id = await opened(world, ask)
+    await approve(world, approval_id)
+    again = replace(ask, query_id=world.console.new_id())
+    others = replace(again, sql=ask.sql + " "), replace(again, intent=None), replace(again, database="billing")
+    for other in (*others, replace(again, mcp_token_id=None)):
+        found = await asked(world, other)
+        assert isinstance(found, Pending)
+        assert found.approval_id != approval_id
+    elsewhere = Asker(world.org, world.project, world.console.new_id())
+    assert isinstance(await asked(world, ask, elsewhere), Pending)
+    assert await status(world, approval_id, "another token") == "not_found"
+    assert (await answers.status(world.console, elsewhere, StatusAsked(approval_id, world.token))).status == "not_found"
+    with pytest.raises(NotAsked):
+        await answers.wait_answer(world.console, elsewhere, Wait(approval_id, world.console.new_id(), world.token))
+    assert isinstance(await asked(world, ask), Approved)
+
+
+async def test_a_denial_repeats_until_it_expires_and_nobody_is_asked_again(world: World, clock: Clock) -> None:
+    ask = world.ask()
+    approval_id = await opened(world, ask)
+    await decide(await world.call("Ben"), approval_id, WriteDecision("deny", "not today"))
+    for _ in range(2):
+        found = await asked(world, replace(ask, query_id=world.console.new_id()))
+        assert found == GateDenied(by="Ben", note="not today", approval_id=approval_id)
+    assert await pending_count(world.console, world.project) == 0
+    clock.ms += 30 * MINUTE
+    assert isinstance(await asked(world, replace(ask, query_id=world.console.new_id())), Pending)
+
+
+async def test_an_expiry_is_said_once_and_an_approval_that_expired_is_not_claimed(world: World, clock: Clock) -> None:
+    ask = world.ask()
+    approval_id = await opened(world, ask)
+    clock.ms += 30 * MINUTE
+    again = replace(ask, query_id=world.console.new_id())
+    assert await asked(world, again) == Expired(approval_id=approval_id)
+    assert await asked(world, again) == Expired(approval_id=approval_id)  # its answer was lost
+    with pytest.raises(Refusal) as refused:
+        await approve(world, approval_id)
+    assert refused.value.status == 409
+    second = await opened(world, replace(ask, query_id=world.console.new_id()))
+    await approve(world, second)
+    clock.ms += 30 * MINUTE
+    assert await status(world, second) == "expired"
+    assert isinstance(await asked(world, replace(ask, query_id=world.console.new_id())), Expired)
+
+
+async def test_of_two_questions_at_once_one_opens_and_of_two_claims_one_runs(world: World) -> None:
+    ask = world.ask()
+    found: list[GateAnswer] = []
+
+    async def ask_again() -> None:
+        found.append(await asked(world, replace(ask, query_id=world.console.new_id())))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(6):
+            nursery.start_soon(ask_again)
+    ids = {each.approval_id for each in found if isinstance(each, Pending)}
+    assert len(found) == 6
+    assert len(ids) == 1
+    await approve(world, ids.pop())
+    found.clear()
+    async with trio.open_nursery() as nursery:
+        for _ in range(6):
+            nursery.start_soon(ask_again)
+    assert sum(isinstance(each, Approved) for each in found) == 1
+    assert len({each.approval_id for each in found if isinstance(each, Pending)}) == 1
+
+
+async def test_of_two_deciders_at_once_one_has_decided(world: World) -> None:
+    approval_id = await opened(world, world.ask())
+    refusals: list[int] = []
+
+    async def person(name: str, decision: WriteDecision) -> None:
+        try:
+            await decide(await world.call(name), approval_id, decision)
+        except Refusal as refused:
+            refusals.append(refused.status)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(person, "Ben", WriteDecision("approve"))
+        nursery.start_soon(person, "Cleo", WriteDecision("deny"))
+    assert refusals == [409]
+    acts = [each.action for each in await world.console.store.rows(Did, TRAIL, world.org)]
+    assert sum(each.startswith("approval.") for each in acts) == 1
+
+
+async def test_nobody_approves_what_their_own_token_asked_for_unless_the_project_says_so(world: World) -> None:
+    approval_id = await opened(world, world.ask())
+    with pytest.raises(Refusal) as refused:
+        await approve(world, approval_id, by="Agnes")
+    assert refused.value.status == 403
+    assert await status(world, approval_id) == "pending"
+    await world.set_terms(ProjectTerms(self_approval=True))
+    await approve(world, approval_id, by="Agnes")
+    other = await opened(world, world.ask("DELETE FROM orders WHERE id = 8"))
+    await world.set_terms(ProjectTerms())
+    await decide(await world.call("Agnes"), other, WriteDecision("deny"))
+    assert await status(world, other) == "denied"
+
+
+async def test_a_token_has_at_most_so_many_open_requests(world: World, clock: Clock) -> None:
+    for number in range(OPEN_OF_ONE):
+        await opened(world, world.ask(f"DELETE FROM orders WHERE id = {number}"))
+    with pytest.raises(TooManyOpen) as full:
+        await asked(world, world.ask("DELETE FROM orders WHERE id = 99"))
+    assert full.value.retry_after_s == 30 * 60
+    assert isinstance(await asked(world, world.ask("DELETE FROM orders WHERE id = 3")), Pending)  # joins
+    assert isinstance(await asked(world, world.ask(mcp_token_id=None)), Pending)  # somebody else's
+    clock.ms += 30 * MINUTE
+    await opened(world, world.ask("DELETE FROM orders WHERE id = 99"))
+
+
+async def test_a_paused_project_approves_nothing(world: World) -> None:
+    ask = world.ask()
+    approval_id = await opened(world, ask)
+    await approve(world, approval_id)
+    await world.console.store.run(PAUSE, world.org, world.project)
+    with pytest.raises(GateClosed):
+        await asked(world, ask)
+    assert await status(world, approval_id) == "approved"
+
+
+async def test_people_see_what_waits_the_oldest_first_and_what_was_decided(world: World, clock: Clock) -> None:
+    console, ids = world.console, []
+    for number in range(3):
+        clock.ms += 1
+        ids.append(await opened(world, world.ask(f"DELETE FROM orders WHERE id = {number}")))
+    version = await list_version(console, world.project)
+    listed = (await pending(console, world.project)).requests
+    assert [each.id for each in listed] == ids
+    first = listed[0]
+    assert (first.token, first.requester, first.requester_id) == ("claude's", "Agnes", world.people["Agnes"])
+    assert first.ask.preview is not None
+    assert first.ask.preview.rows == 1
+    assert await pending_count(console, world.project) == 3
+    await approve(world, ids[0], rows=2)
+    assert await list_version(console, world.project) > version
+    assert [each.id for each in (await pending(console, world.project, ids[1])).requests] == ids[2:]
+    (decided,) = (await over(console, world.project)).requests
+    assert (decided.id, decided.status, decided.decided_by, decided.rows_at_most) == (ids[0], "approved", "Ben", 2)
+    found = await one(console, world.project, ids[2])
+    assert found is not None
+    assert found.approved_before is not None
+    assert (found.request.id, found.approved_before.id) == (ids[2], ids[0])
+    assert await one(console, console.new_id(), ids[2]) is None
+    assert await one(console, world.project, "nothing") is None
