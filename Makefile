@@ -1,6 +1,7 @@
 # gatewayd from a clean checkout: needs Python 3.11 or newer, make and a package index; uv is used when it is there.
 PYTHON ?= python3
-JOBS ?= 2
+# Twice the cores of a small machine: most tests wait for processes that they started.
+JOBS ?= 4
 # `make lock UPGRADE=--upgrade` moves every pin to its newest version; without it only what changed moves.
 UPGRADE ?=
 MINUTES ?= 60
@@ -56,7 +57,7 @@ types: $(VENV)/.dev  ## mypy, strict
 	@$(BIN)/mypy
 
 tests: $(VENV)/.dev  ## the tests alone
-	@$(BIN)/pytest --numprocesses $(JOBS)
+	@$(BIN)/pytest --numprocesses $(JOBS) --dist worksteal
 	@$(BIN)/pytest --numprocesses 0 tests/console
 
 corpus: $(VENV)/.dev  ## statements that must be refused and statements that must pass

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from gatewayd.postgres.embedded import SUPERUSER, EmbeddedPostgres, Version
+from tests import places
 
 # No timings: a busy machine makes no test fail. `make test` looks at the same examples each time, so that a change is blamed for
 # its own failures; `make soak` looks for others.
@@ -27,6 +28,10 @@ hypothesis.settings.load_profile("same")
 for variable in ("http_proxy", "https_proxy", "all_proxy"):
     os.environ.pop(variable, None)
     os.environ.pop(variable.upper(), None)
+
+# pytest's own folders too, and those of what the tests start.
+os.environ["TMPDIR"] = str(places.ROOT)
+tempfile.tempdir = None
 
 # A shell that starts `make test &` ignores SIGINT for it, and so would every process that a test starts and then interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -43,6 +48,7 @@ QUICK = {
     "max_wal_size": "256MB",
 }
 PASSWORD = "superuser-of-the-tests"
+DROPPED_TOGETHER = 16  # databases; psql takes longer to start than PostgreSQL takes for one
 
 
 class Postgres:
@@ -50,6 +56,9 @@ class Postgres:
 
     def __init__(self, server: EmbeddedPostgres) -> None:
         self.server = server
+        self.databases: list[str] = []
+        """That were made here and are not dropped, in their order."""
+        self._ended: list[str] = []
         self._names = (f"test_{number}" for number in itertools.count(1))
 
     def dsn(self, database: str = SUPERUSER, user: str = SUPERUSER, password: str | None = None, *, tcp: bool = False) -> str:
@@ -61,17 +70,29 @@ class Postgres:
 
     def create_database(self, sql: str = "", *, user: str = SUPERUSER, password: str | None = None, tcp: bool = False) -> str:
         """Make a fresh database, run `sql` in it as the superuser, and return its connection string for `user`."""
-        name = next(self._names)
-        self.server.psql(f'CREATE DATABASE "{name}"')
+        name = self._create("")
         if sql:
             self.server.psql(sql, name)
         return self.dsn(name, user, password, tcp=tcp)
 
     def copy_database(self, database: str) -> str:
         """Make a copy of a database that nobody is connected to, and return its connection string."""
+        return self.dsn(self._create(f'TEMPLATE "{_name(database)}"'))
+
+    def _create(self, template: str) -> str:
         name = next(self._names)
-        self.server.psql(f'CREATE DATABASE "{name}" TEMPLATE "{_name(database)}"')
-        return self.dsn(name)
+        # By copying files: the other way writes every page to the log as well.
+        self.server.psql(f'CREATE DATABASE "{name}" {template} STRATEGY file_copy')
+        self.databases.append(name)
+        return name
+
+    def drop_after(self, count: int) -> None:
+        """Drop all but the first `count` databases, whoever is connected to them."""
+        self.databases, ended = self.databases[:count], self.databases[count:]
+        self._ended += ended
+        if len(self._ended) >= DROPPED_TOGETHER:
+            self.server.psql("".join(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE);\n' for name in self._ended))
+            self._ended = []
 
     def execute(self, sql: str, database: str = SUPERUSER) -> str:
         """Run statements as the superuser on a connection of their own; values as text, `|` between columns, a line a row.
@@ -154,7 +175,7 @@ def _server(folder: Path, port: int, version: Version, settings: Mapping[str, st
 @pytest.fixture(scope="session")
 def short_folder() -> Iterator[Callable[[], Path]]:
     """Makes folders with paths short enough for unix sockets and reachable for PostgreSQL's account; pytest's own are neither."""
-    root = Path(tempfile.mkdtemp(prefix="gw", dir="/tmp"))
+    root = Path(tempfile.mkdtemp(prefix="gw", dir=places.ROOT))
     root.chmod(0o711)
     numbers = itertools.count(1)
 
@@ -178,6 +199,19 @@ def postgres(short_folder: Callable[[], Path]) -> Iterator[Postgres]:
             yield Postgres(server)
         finally:
             server.stop("immediate")
+
+
+@pytest.fixture(autouse=True)
+def databases_end_with_their_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test made in the shared server goes with it: a run makes more than a thousand, of 7 MB each.
+
+    Databases of fixtures with a wider scope stay: those fixtures come before this one.
+    """
+    shared = request.getfixturevalue("postgres") if "postgres" in request.fixturenames else None
+    count = len(shared.databases) if shared is not None else 0
+    yield
+    if shared is not None:
+        shared.drop_after(count)
 
 
 @pytest.fixture

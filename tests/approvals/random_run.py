@@ -27,6 +27,7 @@ import httpx
 import trio
 
 from gatewayd.postgres.embedded import SUPERUSER, EmbeddedPostgres
+from tests import places
 from tests.cli.gatewayd_process import COMMAND, environment
 from tests.conftest import reserved_port
 
@@ -264,7 +265,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with tempfile.TemporaryDirectory(prefix="gw", dir="/tmp") as scratch, reserved_port() as port, reserved_port() as gate_port:
+    with (
+        tempfile.TemporaryDirectory(prefix="gw", dir=places.ROOT) as scratch,
+        reserved_port() as port,
+        reserved_port() as gate_port,
+    ):
         folder = Path(scratch)
         folder.chmod(0o755)
         with database(folder / "pg") as server:

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests import places
 from tests.approvals.sequences import sequences
 
 WHAT_MUST_HAVE_HAPPENED = {
@@ -20,7 +21,7 @@ WHAT_MUST_HAVE_HAPPENED = {
 @contextmanager
 def in_memory() -> Iterator[Path]:
     """A place whose syncs cost nothing, where there is one."""
-    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+    with TemporaryDirectory(dir=places.ROOT) as folder:
         yield Path(folder) / "r.db"
 
 

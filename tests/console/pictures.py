@@ -11,6 +11,7 @@ from typing import Final, Literal
 from playwright.sync_api import Page, sync_playwright
 
 from gatewayd.postgres.embedded import EmbeddedPostgres
+from tests import places
 from tests.conftest import PASSWORD, QUICK, Postgres, reserved_port
 from tests.console.chromium import ARGUMENTS, MISSING, chromium
 from tests.console.desk import Desk
@@ -30,7 +31,7 @@ def main(only: list[str]) -> None:
     if program is None:
         print(f"docs/pictures/ stays as it is: {MISSING}", file=sys.stderr)
         return
-    root = Path(tempfile.mkdtemp(prefix="gw", dir="/tmp"))
+    root = Path(tempfile.mkdtemp(prefix="gw", dir=places.ROOT))
     root.chmod(0o711)
     try:
         with reserved_port() as database_port, reserved_port() as port:

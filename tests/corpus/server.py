@@ -14,6 +14,7 @@ from gatewayd.policy.file.model import Limits
 from gatewayd.postgres.catalog.read_catalog import read_catalog
 from gatewayd.postgres.embedded import EmbeddedPostgres, Version
 from gatewayd.postgres.pool import Pool
+from tests import places
 from tests.conftest import QUICK
 
 SCHEMA: Final = Path(__file__).with_name("schema.sql")
@@ -27,7 +28,7 @@ TEMPLATE: Final = "corpus_template"
 def running(version: Version = 18) -> Iterator[EmbeddedPostgres]:
     """A server with the sample database twice: DATABASE to work in, TEMPLATE to make fresh copies from. HONEST is the database of
     the allowed statements."""
-    folder = Path(tempfile.mkdtemp(prefix="gwc", dir="/tmp"))  # short: sockets live in it
+    folder = Path(tempfile.mkdtemp(prefix="gwc", dir=places.ROOT))  # short: sockets live in it
     folder.chmod(0o711)
     settings = {**QUICK, "max_prepared_transactions": "5", "wal_level": "logical"}
     server = EmbeddedPostgres(folder / "pg", version=version, superuser_password="superuser-of-the-corpus", settings=settings)

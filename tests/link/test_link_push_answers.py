@@ -89,7 +89,7 @@ async def until(holds: Callable[[], bool]) -> None:
 @pytest.fixture
 def autojump_clock() -> trio.testing.MockClock:
     """What is slower than this in a thread only lets a pause end sooner."""
-    return trio.testing.MockClock(autojump_threshold=0.05)
+    return trio.testing.MockClock(autojump_threshold=0.01)
 
 
 def messages(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from gatewayd.postgres.embedded import VERSIONS, EmbeddedPostgres, Version
 from gatewayd.postgres.pool import Pool
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
+from tests import places
 from tests.corpus.corpus import allow_files, deny_files, policies
 from tests.corpus.server import DATABASE as CORPUS
 from tests.corpus.server import HONEST, catalog_of, running
@@ -102,7 +103,7 @@ class Generated:
 @contextmanager
 def generated(version: Version, *, traps: bool) -> Iterator[Generated]:
     """`traps`: with the overloads of traps.sql."""
-    root = Path(tempfile.mkdtemp(prefix="gwo", dir="/tmp"))
+    root = Path(tempfile.mkdtemp(prefix="gwo", dir=places.ROOT))
     root.chmod(0o711)
     server: EmbeddedPostgres | None = None
     try:

@@ -20,6 +20,7 @@ from gatewayd.postgres.pool import Pool
 from gatewayd.sql.bind.bound import Bound
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
+from tests import places
 from tests.masking.masking_rig import policy_of
 from tests.oracle.server import Bound as Server
 from tests.oracle.server import Oracle, Refused
@@ -50,7 +51,7 @@ class Overloaded:
 @pytest.fixture(scope="module", params=VERSIONS)
 def overloaded(request: pytest.FixtureRequest) -> Iterator[Overloaded]:
     version: Version = request.param
-    root = Path(tempfile.mkdtemp(prefix="gwo", dir="/tmp"))
+    root = Path(tempfile.mkdtemp(prefix="gwo", dir=places.ROOT))
     root.chmod(0o711)
     server = EmbeddedPostgres(root / "0", version=version, settings={"fsync": "off"})
     try:

@@ -26,6 +26,7 @@ from gatewayd.postgres.execute.result import ExecutionFailed, Result
 from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool
 from gatewayd.shields.whole_plan import plan
+from tests import places
 from tests.properties.model import Model, read_model
 
 HERE: Final = Path(__file__).parent
@@ -221,7 +222,7 @@ class Servers:
 def servers(*, version: Version = 18, views: str = "", traps: bool = False) -> Iterator[Servers]:
     """`views`: further CREATE VIEW statements, separated by empty lines; those that fail are left out. `traps`: with the
     overloads of traps.sql."""
-    root = Path(tempfile.mkdtemp(prefix="gwp", dir="/tmp"))
+    root = Path(tempfile.mkdtemp(prefix="gwp", dir=places.ROOT))
     root.chmod(0o711)
     made: list[EmbeddedPostgres] = []
     try:

@@ -22,6 +22,7 @@ import msgspec
 from gatewayd.postgres.embedded import VERSIONS, EmbeddedPostgres
 from gatewayd.sql.builtins import functions as builtins_functions
 from gatewayd.sql.builtins import lookup as builtins
+from tests import places
 
 FUNCTIONS = """
 SELECT p.proname::text AS name,
@@ -122,7 +123,7 @@ def main(dsns: Sequence[str]) -> None:
 
     for dsn in dsns:
         take(dsn)
-    with tempfile.TemporaryDirectory(prefix="gw", dir="/tmp") as folder:
+    with tempfile.TemporaryDirectory(prefix="gw", dir=places.ROOT) as folder:
         Path(folder).chmod(0o711)
         for version in VERSIONS:
             server = EmbeddedPostgres(Path(folder) / str(version), version=version)
