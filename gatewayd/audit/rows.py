@@ -3,6 +3,7 @@
 The id, the seq and the salt are not here: the writer gives them when the row is about to be committed.
 """
 
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -105,9 +106,14 @@ def row_of(event: Event) -> Row:
     )
     if blanked is None:
         return row_from(columns)
-    head = _encode(_Head(None if intent is None else "", columns[3], columns[4], columns[2], columns[8]))
+    head = _head(None if intent is None else "", columns[3], columns[4], columns[2], columns[8])
     tail = _encode(_Tail(columns[6], msgspec.Raw(blanked), columns[0], columns[10], columns[1], columns[7]))
-    return Row(columns, head[:-1] + b',"id":"', b'",' + tail[1:], details)
+    return Row(columns, head, b'",' + tail[1:], details)
+
+
+@lru_cache(1024)  # who calls what where is the same again and again
+def _head(intent: str | None, name: str | None, version: str | None, database: str, event_type: str) -> bytes:
+    return _encode(_Head(intent, name, version, database, event_type))[:-1] + b',"id":"'
 
 
 def row_from(columns: RowColumns) -> Row:
@@ -130,7 +136,8 @@ def _halves(payload: Payload, text: bytes, intent: str | None) -> tuple[bytes | 
     """The payload's part of the envelope, and the details; None where only the general way through `facts_of` will do."""
     match payload:
         case Attempted(sql_raw=sql):
-            return _encode_sorted(msgspec.structs.replace(payload, sql_raw="")), _encode(_Details(intent, sql_raw=sql))
+            blanked = Attempted("", payload.sql_fingerprint, payload.preview_of)
+            return _encode_sorted(blanked), _encode(_Details(intent, sql_raw=sql))
         case Decided(reason=None) | Executed(masking_reason=None):
             return text, _encode(_Details(intent))
         case _:

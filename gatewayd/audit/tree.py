@@ -48,7 +48,7 @@ class CompactRange:
         return root_of(self.nodes)
 
     def copy(self) -> "CompactRange":
-        copied = CompactRange()
+        copied = CompactRange.__new__(CompactRange)  # what it copies was looked at when it was made
         copied.size, copied.nodes = self.size, self.nodes.copy()
         return copied
 
