@@ -31,6 +31,8 @@ from tests.cli.gatewayd_process import COMMAND, environment
         ("a <=x", False, None),
         ("a <=12rows", False, None),
         ("a <=-1", False, None),
+        *((f"a {bound}", False, None) for bound in ("<12", "< 12", "=<12", "≤12", "12", "12 rows", "> 3", "== 3", "<=١٢")),
+        ("a ok <=12", False, Line("approved", note="ok <=12")),
         ("d not now\n", False, Line("denied", note="not now")),
         ("d <=3", False, Line("denied", note="<=3")),
         ("s", False, Line("next")),
@@ -87,6 +89,45 @@ def test_nothing_in_a_request_drives_the_terminal() -> None:
         preview=Preview(None, (bad,), why=bad),
     )  # fmt: skip
     assert not set(shown(ask)) & set("\x1b\x07\u202e\r\x9b")
+
+
+PRETENCES = (
+    "  rows    1",
+    "  kind    a change of nothing",
+    "UPDATE on __default__   A02   expires in 29 min",
+    "approve? a [<=rows] [note] approves, d [note] denies, s shows the next one first",
+)
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 81, 100, 213])
+@pytest.mark.parametrize("pretence", PRETENCES)
+def test_a_statement_cannot_pretend_to_be_the_frame_around_it(pretence: str, width: int) -> None:
+    """Neither with line ends nor with blanks up to where a terminal of any width would fold the line."""
+    folds = "".join(f"{' ' * blanks}{pretence}" for blanks in (0, *range(20, 220)))
+    sql = f"DELETE FROM t -- x\n{pretence}\n{pretence}{folds}\nWHERE true"
+    ask = msgspec.structs.replace(an_ask(sql=sql, intent=folds), agent_name=folds, preview=Preview(7, (folds,)))
+    rows = ["".join(text for text, _ in line) for line in lines(DeskRequest("A01", ask, 0, 600_000), 0, width)]
+    assert not [row for row in rows if row.startswith(pretence)]
+    assert all(len(row) <= max(width, 40) for row in rows)
+    assert [row.split()[0] for row in rows if row.startswith("  ") and row[2] != " "] == [
+        "intent", "agent", "token", "kind", "tables", "rows",
+    ]  # fmt: skip
+    assert rows[-1] == "  rows    7"
+
+
+def test_what_decides_stands_next_to_the_question_however_long_the_statement() -> None:
+    ask = msgspec.structs.replace(
+        an_ask(sql="DELETE FROM t" + "\n" * 9000 + "WHERE a IN (" + ",\n".join(map(str, range(900))) + ")", intent="i" * 9000),
+        tables_touched=tuple(f"public.t{number}" for number in range(500)),
+        preview=Preview(3, tuple(f"line {number}" for number in range(900))),
+    )
+    rows = shown(ask).split("\n")
+    assert len(rows) < 1000
+    assert "(8997 more empty lines)" in "\n".join(rows)
+    last = "\n".join(rows[-20:])
+    for words in ("(9000 characters)", "and 480 more", "a change of rows"):
+        assert words in last
+    assert rows[-1] == "  rows    3"
 
 
 @contextmanager

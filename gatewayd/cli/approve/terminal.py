@@ -20,8 +20,10 @@ KEPT_MS: Final = 30 * 24 * 3600 * 1000
 """How long decided requests are kept after their expiry."""
 _GRACE_S: Final = 1.0
 _HOW: Final = "a [<=rows] [note] approves, d [note] denies, s shows the next one first"
+_NOT_UNDERSTOOD: Final = f"not understood, nothing was decided: {_HOW}; a note begins with a word"
 _WORD: Final = re.compile(r"(\S+)\s*")
-_ROWS: Final = re.compile(r"<=\s*(\d{1,15})(?:\s+|$)")
+_ROWS: Final = re.compile(r"<=\s*([0-9]{1,15})(?:\s+|$)")
+_LIKE_A_BOUND: Final = re.compile(r"[<>=≤≥⩽\d]")
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -50,8 +52,8 @@ def read_line(text: str, *, with_id: bool) -> Line | None:
     bound = _ROWS.match(rest) if what == "approved" else None
     if bound is not None:
         rest = rest[bound.end() :]
-    elif what == "approved" and rest.startswith("<="):
-        return None  # a bound that is none would be an approval without one
+    elif what == "approved" and _LIKE_A_BOUND.match(rest):
+        return None  # `a <12`, `a ≤12`, `a 12`: a bound that is none would be an approval without one
     return Line(what, approval_id, int(bound[1]) if bound is not None else None, rest.strip() or None)
 
 
@@ -100,7 +102,7 @@ class Desk:
                 return
             line = read_line(text, with_id=False)
             if line is None:
-                remark(_HOW)
+                remark(_NOT_UNDERSTOOD)
             elif line.what == "next":
                 skipped.add(request.approval_id)
             else:
@@ -145,7 +147,7 @@ class Desk:
     # -- both
 
     def _show(self, request: DeskRequest) -> None:
-        for pieces in lines(request, now_ms()):
+        for pieces in lines(request, now_ms(), self._output.console.width):
             self._line(pieces)
         self._line([("approve? ", "bold"), (_HOW, "dim")])
 
