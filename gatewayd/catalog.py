@@ -19,8 +19,8 @@ P = TypeVar("P")
 M = TypeVar("M")
 
 FIRST_USER_OID: Final = 16384  # FirstNormalObjectId: what initdb made lies below
-POLICIES_KEPT: Final = 4
-"""Of one snapshot: the one in force, its predecessor while calls in flight end, and dry runs."""
+POLICIES_KEPT: Final = 6
+"""Of one snapshot: the one in force, its predecessor while calls in flight end, dry runs; each may have one under taint."""
 
 SYSTEM_COLUMNS: Final = frozenset({"tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"})
 """Columns every table has besides `Relation.columns`."""

@@ -13,6 +13,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -27,6 +28,7 @@ from gatewayd.config.settings import Settings
 from gatewayd.corridor.databases import Databases, check_masks
 from gatewayd.corridor.gateway import Database, Gateway, Masking
 from gatewayd.corridor.hold import HeldWrites
+from gatewayd.corridor.kept_taints import TAINTS, KeptTaints
 from gatewayd.corridor.reload import Reloader
 from gatewayd.keys.identity import ensure_identity
 from gatewayd.link.local_mode import keep_what_the_link_owed
@@ -185,7 +187,11 @@ class _Daemon:
             served[DEFAULT_DATABASE] = await databases.open(DEFAULT_DATABASE, url, policies.single)
         await check_masks((database, database.enforced.policy) for database in served.values())
         masking = Masking(settings.mask_salt, settings.mask_source_rewrite)
-        return Gateway(audit, served, masking=masking, approvals=approvals)
+        gateway = Gateway(audit, served, masking=masking, approvals=approvals)
+        if settings.link is None:
+            file = Path(settings.state_dir) / TAINTS
+            gateway.containing.taints = KeptTaints(file, by_token=settings.proxy_secret is not None)
+        return gateway
 
     async def _start_senders(self, gateway: Gateway, services: trio.Nursery) -> DenyWebhook | None:
         """The deny webhook and telemetry, each only where it is configured. When cancelled they get a last second."""

@@ -12,7 +12,7 @@ import msgspec
 from gatewayd.catalog import Catalog
 from gatewayd.masking.plan import UNMASKED, Plan, Withheld
 from gatewayd.policy.decide.by_names import decide_by_names
-from gatewayd.policy.decide.decision import decide, decide_unknown, unknown_names
+from gatewayd.policy.decide.decision import decide, decide_unknown, rules_of, unknown_names
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held
 from gatewayd.policy.decide.unknown_names import Unknown
 from gatewayd.policy.file.model import Policy
@@ -36,6 +36,8 @@ class Verdict(msgspec.Struct, frozen=True):
     refused: Denied | None = None
     """Set where a name that does not exist is all that is wrong: it may be parsed and must not run, and this is what it would be
     told if the name did exist."""
+    contained_by: Policy | None = None
+    """What it was decided by in place of the policy asked about: what a tainted grant is held to."""
     mask_s: float = 0.0
     """What masks took, where the judge was given a clock."""
 
@@ -70,17 +72,19 @@ def judge(
     *,
     salt: bytes | None = None,
     rewriting: bool = False,
+    tainted: bool = False,
     clock: Callable[[], float] = lambda: 0.0,
 ) -> Verdict:
     """`text` may be the facts of a statement that `analyze` has read. Without a catalog the names in policy and statement decide
     alone, and no mask is judged. `rewriting` is what GATEWAY_MASK_SOURCE_REWRITE says, for policies that do not say it.
+    `tainted`: as for a grant that has read a source of foreign text.
 
     *Raises* bugs only: whoever asks for an agent denies then (decision 3).
     """
     statement = analyze(text) if isinstance(text, str) else text
     if catalog is None:
-        return Verdict(statement, decide_by_names(statement, policy))
-    decision = decide(statement, policy, catalog)
+        return Verdict(statement, decide_by_names(statement, policy, tainted=tainted))
+    decision = decide(statement, policy, catalog, tainted=tainted)
     if isinstance(statement, Unparsed):
         return Verdict(statement, decision)
     unknown = unknown_names(statement, catalog)
@@ -90,6 +94,9 @@ def judge(
             return Verdict(statement, parsed_alone, unknown=unknown, refused=decision)
     verdict = Verdict(statement, decision, unknown=unknown)
     allowed = verdict.allowed
+    if allowed is not None and allowed.is_contained:
+        policy = rules_of(policy, catalog).contained
+        verdict = msgspec.structs.replace(verdict, contained_by=policy)
     if allowed is None or not (allowed.needs_shield or policy.column_masks):
         return verdict
     if policy.mask_source_rewrite is not None:

@@ -54,6 +54,13 @@ CATALOG_LOADED: Final = "catalog loaded"
 # policy
 POLICY_RELOADED: Final = "policy reloaded"
 POLICY_RELOAD_FAILED: Final = "policy reload failed"
+# containment
+TAINT_CHECK_FAILED: Final = "taint check failed; the grant counts as tainted"
+TAINT_CHECK_WORKS: Final = "taint check works again"
+TAINTS_UNREADABLE: Final = "taints unreadable; every grant counts as tainted"
+TAINTS_READABLE: Final = "taints readable again"
+GRANT_TAINTED: Final = "grant tainted"
+TAINT_CLEARED: Final = "taint cleared"
 # link
 GATEWAY_WAITING: Final = "gateway waiting for a first bundle"
 GATEWAY_ENFORCING: Final = "gateway enforcing"

@@ -28,7 +28,7 @@ ROWS: list[list[str]] = [
     ["audit"],
     ["http"],
     ["fairness"],
-    ["config", "process_memory"],
+    ["config", "process_memory", "durable_file"],
     ["mcp.messages", "link.formats"],
     ["keys"],
     ["judge"],

@@ -20,6 +20,7 @@ COMMANDS: Final[dict[str, str]] = {
     "policy": "Write, check, test and replay policies.",
     "audit": "Read the audit file.",
     "link": "Link this gateway to a control plane, and look after the link.",
+    "taint": "Show which agents are contained, and let them go.",
     "control": "Run the control plane: people, policies, approvals, audit.",
     "approve": "Decide about held writes at this terminal: a small approval gate.",
     "query": "Run one statement through the running gatewayd, as an agent would.",

@@ -47,19 +47,23 @@ class Deciding:
             self.parse_s = perf_counter() - began
         return known
 
-    async def verdict(self, known: Known) -> Verdict:
-        """It is remembered while policy and catalog stay the same. Any exception inside it denies (decision 3)."""
+    async def verdict(self, known: Known, *, tainted: bool = False) -> Verdict:
+        """It is remembered while policy and catalog stay the same. Any exception inside it denies (decision 3).
+
+        `tainted`: as for a grant that has read a source of foreign text. A statement that reads one itself is decided so anyway.
+        """
+        known = known.under_taint() if tainted else known
         revision = self.enforced.revision
         remembered = known.verdict(revision, self.catalog.revision)
         if remembered is not None:
             return remembered
         try:
-            verdict = await self._judged(known)
+            verdict = await self._judged(known, tainted)
             if verdict.unknown is not None or not self.catalog.is_read:
                 catalog = self.catalog
                 await self._wait_for_catalog()
                 if self.catalog is not catalog:
-                    verdict = await self._judged(known)
+                    verdict = await self._judged(known, tainted)
         except Exception as bug:
             log.error(log.DECISION_FAILED, query_id=self._query_id, **log.places(bug))
             return Verdict(
@@ -69,11 +73,13 @@ class Deciding:
             known.keep(verdict, revision, self.catalog.revision)
         return verdict
 
-    async def _judged(self, known: Known) -> Verdict:
+    async def _judged(self, known: Known, tainted: bool) -> Verdict:
         masking = self._masking
         salt = masking.salt.reveal().encode() if masking.salt is not None else None
         policy, rewriting = self.enforced.policy, masking.source_rewrite
-        ask = partial(judge, known.statement, policy, self.catalog, salt=salt, rewriting=rewriting, clock=perf_counter)
+        ask = partial(
+            judge, known.statement, policy, self.catalog, salt=salt, rewriting=rewriting, tainted=tainted, clock=perf_counter
+        )
         verdict = await self._asked(known.statement.sql, ask, shielded=True)
         self.mask_s += verdict.mask_s
         return verdict

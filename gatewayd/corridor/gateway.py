@@ -15,6 +15,7 @@ from gatewayd.audit.events import SELF_HOST_TENANT, Query
 from gatewayd.audit.service import Audit, Under
 from gatewayd.catalog import Catalog
 from gatewayd.config.credentials import Secret
+from gatewayd.corridor.containing import Containing, NowhereKept
 from gatewayd.corridor.hold import HeldWrites
 from gatewayd.corridor.known_statements import KnownStatements
 from gatewayd.policy.decide.outcomes import Denied
@@ -131,11 +132,13 @@ class Gateway:
         *,
         masking: Masking = NO_MASKING,
         approvals: HeldWrites | None = None,
+        containing: Containing | None = None,
     ) -> None:
         self.audit = audit
         self.databases = databases
         self.masking = masking
         self.approvals = approvals
+        self.containing = containing if containing is not None else Containing(NowhereKept())
         self.observers: tuple[Observer, ...] = ()
         self.tenant_id = SELF_HOST_TENANT
         """Of every audit row from now on."""

@@ -14,13 +14,14 @@ from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.sql.facts.statement import Statement, Unparsed
 
 HELD_BYTES: Final = 8 * 1024 * 1024  # a database
+_UNDER_TAINT: Final = 512
 _LONGEST: Final = 16 * 1024  # longer texts are rarely repeated and would push out many short ones
 
 
 class Known:
     """One text's facts and the last verdict on it."""
 
-    __slots__ = ("_of", "_under", "_verdict", "held", "statement")
+    __slots__ = ("_of", "_under", "_under_taint", "_verdict", "held", "statement")
 
     def __init__(self, statement: Statement | Unparsed, of: "KnownStatements") -> None:
         self.statement = statement
@@ -29,6 +30,17 @@ class Known:
         self._of = of
         self._verdict: Verdict | None = None
         self._under = (0, 0)
+        self._under_taint: Known | None = None
+
+    def under_taint(self) -> "Known":
+        """The same text as a tainted grant sends it."""
+        if self._under_taint is None:
+            self._under_taint = Known(self.statement, self._of)
+            self._of.grown(self, _UNDER_TAINT)
+        return self._under_taint
+
+    def is_or_has(self, other: "Known") -> bool:
+        return other is self or other is self._under_taint
 
     def verdict(self, policy_revision: int, catalog_revision: int) -> Verdict | None:
         return self._verdict if self._under == (policy_revision, catalog_revision) else None
@@ -67,7 +79,10 @@ class KnownStatements:
     def grown(self, known: Known, size: int) -> None:
         """`known` holds so much more than before."""
         known.held += size
-        if self._known.get(known.statement.sql) is known:
+        kept = self._known.get(known.statement.sql)
+        if kept is not None and kept.is_or_has(known):
+            if kept is not known:
+                kept.held += size
             self._held += size
             self._trim()
 

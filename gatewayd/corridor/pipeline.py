@@ -35,6 +35,7 @@ from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held, Permit
 from gatewayd.policy.decide.reasons import shown
 from gatewayd.policy.decide.unknown_names import UNKNOWN_NAME, nearest
+from gatewayd.policy.file.model import Policy
 from gatewayd.postgres.execute.error_words import told_less
 from gatewayd.postgres.execute.evidence import evidence
 from gatewayd.postgres.execute.failure import OUTCOME_UNKNOWN
@@ -78,7 +79,11 @@ async def run(
 
 
 def _new_id() -> QueryId:
-    return QueryId(new_ulid(time_ns() // 1_000_000, os.urandom))
+    return QueryId(new_ulid(_now_ms(), os.urandom))
+
+
+def _now_ms() -> int:
+    return time_ns() // 1_000_000
 
 
 class _Call:
@@ -103,6 +108,12 @@ class _Call:
     @property
     def _plan(self) -> Plan:
         return self.verdict.plan if self.verdict is not None else UNMASKED
+
+    @property
+    def _policy(self) -> Policy:
+        """What the verdict was made by."""
+        contained = self.verdict.contained_by if self.verdict is not None else None
+        return contained if contained is not None else self.deciding.enforced.policy
 
     async def walk(self) -> Answer:
         try:
@@ -129,6 +140,8 @@ class _Call:
                     return held
                 decision = held
                 decided = perf_counter()
+            if isinstance(decision, Allowed) and self.tool != "preview" and not isinstance(self._plan, Withheld):
+                decision = await self.gateway.containing.mark(decision, self.query, _now_ms()) or decision
             match decision:
                 case Denied():
                     try:
@@ -148,10 +161,17 @@ class _Call:
 
     async def _decide(self, known: Known) -> Decision:
         """The decision. What masks keep from running is not held: nobody is asked in vain."""
-        self.verdict = verdict = await self.deciding.verdict(known)
+        self.verdict = verdict = await self._verdict(self.deciding, known)
         if isinstance(verdict.plan, Withheld) and verdict.allowed is not None:
             return verdict.allowed
         return verdict.decision
+
+    async def _verdict(self, deciding: Deciding, known: Known) -> Verdict:
+        """As strict as containment makes it. What a preview reads goes to a reviewer, and steers no agent."""
+        verdict = await deciding.verdict(known)
+        if self.tool == "preview":
+            return verdict
+        return await self.gateway.containing.held_to(deciding, known, verdict, self.query)
 
     async def _hold(self, held: Held) -> Allowed | Denied | OnHold:
         """Asks for the approval of a write, and decides again once it is there. Cancelled: the request stays with the gate."""
@@ -239,7 +259,7 @@ class _Call:
         try:
             result = await self._run(permit)
         except ExecutionFailed as failed:
-            failure = told_less(failed) if failed.is_inner and self.deciding.enforced.policy.hides_something else failed
+            failure = told_less(failed) if failed.is_inner and self._policy.hides_something else failed
             if failed.sqlstate[:2] in _CONNECTION_LOST:
                 self.database.refresher.suspect()
         except BaseException as stopped:
@@ -289,7 +309,7 @@ class _Call:
         deciding, statement = self.deciding, permit.allowed.statement
         if self.verdict is not None and self.verdict.refused is not None:
             return await self._parsed(permit, self.verdict, self.verdict.refused)
-        policy, catalog = deciding.enforced.policy, deciding.catalog
+        policy, catalog = self._policy, deciding.catalog
         limits = preview.limits(policy.limits) if self.tool == "preview" else policy.limits
         ask = partial(evidence, statement, policy, catalog)
         rests_on = await large_texts.in_thread(ask, deciding.caller) if large_texts.is_large(statement.sql) else ask()
@@ -310,7 +330,7 @@ class _Call:
         await refresh()
         again = Deciding(self.database, self.gateway.masking, permit.query_id, self.deciding.caller)
         known = await again.known(self.sql)
-        verdict = await again.verdict(known)
+        verdict = await self._verdict(again, known)
         decision = verdict.allowed if self.approved is not None else verdict.decision
         if not isinstance(decision, Allowed) or verdict.refused is not None:
             return False

@@ -22,7 +22,7 @@ from gatewayd.policy.file.load import PolicyErrors, Problem, load_policies
 from gatewayd.policy.file.model import Guardrails, Named, Policies, Policy
 from gatewayd.policy.replacement import DatabaseChange, Replacement, diff, guardrails_json, replace, replace_whole
 
-ReloadSource = Literal["admin_endpoint", "sighup", "bundle", "accept_version"]
+ReloadSource = Literal["admin_endpoint", "sighup", "bundle", "accept_version", "taint_cleared"]
 
 _LINKED: Final = "policy comes from the control plane"
 _NO_FILE: Final = "GATEWAY_POLICY_FILE is unset; expected a policy file"
@@ -65,8 +65,8 @@ class Reloader:
                     raise
         log.info(log.POLICY_RELOADED, source=source, databases=list(changed))
 
-    async def note(self, source: ReloadSource, bundle: int) -> None:
-        """Records, for each database, what somebody on this machine decided about bundles; no policy changes.
+    async def note(self, source: ReloadSource, bundle: int | None) -> None:
+        """Records, for each database, what somebody decided who may: about a bundle, or a taint; no policy changes.
 
         Raises AuditUnavailable."""
         databases = self._gateway.databases

@@ -21,7 +21,8 @@ def failing(cases: Iterable[Case], database: str, policy: Policy, catalog: Catal
     for number, case in enumerate(cases, 1):
         if case.expect is None:
             continue
-        verdict = verdict_of(judge(case.sql, policy, catalog, salt=ANY_SALT, rewriting=rewriting).on_running)
+        judged = judge(case.sql, policy, catalog, salt=ANY_SALT, rewriting=rewriting, tainted=case.tainted)
+        verdict = verdict_of(judged.on_running)
         if not verdict.meets(case.expect):
             found = verdict.rule if verdict.decision == "deny" else verdict.decision
             where = f" (line {case.line})" if case.line else ""

@@ -6,7 +6,7 @@
     bundle.json     the newest authentic bundle; a damaged one is no bundle
     freshness.json  when the control plane last said which bundle is the newest
 
-A write goes to a temporary file, is synced, renamed, and its folder synced: a power cut leaves the old file or the new one.
+A write leaves the old file or the new one, whenever the power is cut (`durable_file.py`).
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from gatewayd import durable_file
 from gatewayd.link.formats.bundle import Seen
 from gatewayd.link.formats.documents import DocumentRefused, read
 
@@ -103,37 +104,14 @@ class Kept:
 
     def keep(self, name: str, value: msgspec.Struct) -> None:
         """Writes the file, durably before this returns. Raises OSError; the old file is then still there."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = self.folder / f".{name}.{os.getpid()}.new"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            try:
-                data = memoryview(msgspec.json.encode(value))
-                while data:
-                    data = data[os.write(descriptor, data) :]
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            os.rename(temporary, self.folder / name)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-        self._sync_folder()
+        durable_file.keep(self.folder / name, msgspec.json.encode(value))
 
     def forget(self, *names: str) -> None:
         """Removes files, durably. Raises OSError for all but a file that is not there."""
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self.folder / name)
-        self._sync_folder()
-
-    def _sync_folder(self) -> None:
-        directory = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        durable_file.sync_folder(self.folder)
 
     def _must(self, name: str, shape: type[T]) -> T | None:
         try:

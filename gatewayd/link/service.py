@@ -33,6 +33,7 @@ from gatewayd.link.push import Push
 from gatewayd.link.simulation import send_catalogs
 from gatewayd.link.standing import Standing
 from gatewayd.link.statistics import LinkStatistics
+from gatewayd.link.taints import LinkTaints
 
 ENROL_AGAIN_S: Final = (5.0, 10.0, 20.0, 40.0, 60.0)
 UNREADABLE: Final = "the state folder cannot be trusted: {}; `gatewayd link leave` and enrol again, or restore it"
@@ -60,6 +61,7 @@ class Link:
         self._pusher: Push | None = None
         self._is_broken = False
         self.gate = LinkGate(self._control, self._present_trust)
+        gateway.containing.taints = LinkTaints(self._control, self._present_trust)
         gateway.refusing = self.standing.refusing
 
     def agents(self) -> AgentTable | None:

@@ -21,6 +21,7 @@ from gatewayd.operators.app import AGENTS_REQUESTS, create_app
 from gatewayd.operators.audit_pull import audit_routes
 from gatewayd.operators.guard import Guard
 from gatewayd.operators.ready import ready_routes
+from gatewayd.operators.tainted_grants import taint_routes
 
 if TYPE_CHECKING:
     from gatewayd.link.service import Link
@@ -84,6 +85,7 @@ class HttpService:
         return [
             audit_routes(self._gateway.audit, guard, erasable=self._settings.audit_erasable),
             admin_routes(self._gateway, reloader, guard),
+            taint_routes(self._gateway, reloader, guard),
             metrics_route(metrics, self._gateway, guard),
         ]
 

@@ -167,6 +167,7 @@ class GatewayState(Collector):
         yield from self._databases()
         yield from self._audit()
         yield from self._agents()
+        yield from self._containment()
         approvals = self._gateway.approvals
         held = approvals.statistics().held if approvals is not None else 0
         yield _gauge("gatewayd_approvals_held", "Calls that wait for a person's approval", held)
@@ -212,6 +213,16 @@ class GatewayState(Collector):
         yield _gauge("gatewayd_audit_unsigned_seconds", "Age of the oldest audit row under no signed head", audit.unsigned_s)
         yield _counter("gatewayd_audit_rows", "Audit rows committed since start", audit.rows)
         yield _counter("gatewayd_audit_write_failures", "Audit commits that failed since start", audit.failures)
+
+    def _containment(self) -> Iterator[Metric]:
+        containing = self._gateway.containing
+        events = CounterMetricFamily(
+            "gatewayd_containment", "What containment did since start: contained actions, reads of sources", labels=["event"]
+        )
+        for event, count in containing.counts.items():
+            events.add_metric([event], count)
+        yield events
+        yield _gauge("gatewayd_tainted_grants", "Grants that this gateway itself keeps as tainted", containing.taints.count)
 
     def _agents(self) -> Iterator[Metric]:
         mcp = self._mcp()

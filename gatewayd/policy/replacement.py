@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.policy.file.model import Approvals, Guardrails, Limits, Named, Policies, Policy, TableAccess, TableKey
+from gatewayd.policy.file.model import Approvals, Guardrails, Limits, Named, Policies, Policy, TableAccess, TableKey, Taint
 from gatewayd.policy.file.problem import PolicyErrors, Problem
 from gatewayd.policy.file.shape import SECTIONS
 
@@ -184,6 +184,8 @@ def policy_sha256(policy: Policy) -> str:
     """64 hex digits over the whole effective policy: equal however its text was ordered or which defaults it spelt out."""
     effective = {section: _section_json(policy, section) for section in SECTIONS}
     effective["approvals"] = _as_hashed(policy.approvals)
+    if policy.taint is None:  # came later: the hash of a policy without it stays
+        del effective["taint"]
     return hashlib.sha256(msgspec.json.encode(effective, order="sorted")).hexdigest()
 
 
@@ -222,6 +224,8 @@ def _section_json(policy: Policy, section: str) -> Json:
             }
         case "mask_source_rewrite":
             return policy.mask_source_rewrite
+        case "taint":
+            return _taint_json(policy.taint) if policy.taint is not None else None
     raise AssertionError(f"{section} is a section without a JSON form")
 
 
@@ -231,6 +235,12 @@ def _approvals_json(approvals: Approvals) -> dict[str, Json]:
         for name in ("row_changes", "whole_table_writes", "schema_changes")
     }
     return {"writes": approvals.writes, **classes, "hold_s": approvals.hold_s, "preview": approvals.preview}
+
+
+def _taint_json(taint: Taint) -> dict[str, Json]:
+    tables: dict[str, Json] = dict(tables_json(taint.contain.tables))
+    sources: list[Json] = [f"{schema}.{name}" for schema, name in sorted(taint.sources)]
+    return {"sources": sources, "contain": {"writes": taint.contain.writes, "tables": tables}}
 
 
 def _as_hashed(approvals: Approvals) -> Json:

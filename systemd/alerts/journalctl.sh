@@ -17,6 +17,8 @@ BEGIN {
     ends["policy reloaded"] = "policy reload failed"
     ends["deny webhook delivered again"] = "deny webhook failed"
     ends["approval gate reachable"] = "approval gate unreachable"
+    ends["taint check works again"] = "taint check failed; the grant counts as tainted"
+    ends["taints readable again"] = "taints unreadable; every grant counts as tainted"
     ends["gateway enforcing"] = "gateway halted|gateway paused"
     ends["link restored"] = "link cut"
     ends["control plane reachable"] = "control plane unreachable"
@@ -29,6 +31,7 @@ BEGIN {
     start = "gatewayd started"
     state["audit unavailable"]; state["database unreachable"]; state["policy reload failed"]; state["deny webhook failed"]
     state["needed service unavailable"]; state["configuration invalid"]; state["approval gate unreachable"]
+    state["taint check failed; the grant counts as tainted"]; state["taints unreadable; every grant counts as tainted"]
     state["gateway halted"]
     state["gateway paused"]
     state["link cut"]
@@ -47,6 +50,7 @@ BEGIN {
     event["audit file does not continue what was signed"]
     event["audit write after execution failed"]; event["unexpected failure"]; event["deny webhook dropped"]
     event["decision failed; the statement was denied"]; event["connection failed"]; event["log lines dropped"]
+    event["grant tainted"]; event["taint cleared"]
     event["bundle rejected"]
     event["trust rejected"]
     event["gateway identity in use elsewhere"]

@@ -27,6 +27,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     statement: str
     policy: str = ""  # a name of policies.yaml; "": the file's
     catalog: Literal["read", "unread"] = "read"
+    tainted: bool = False  # sent by an agent that has read a source of foreign text before
     escaped: bool = False  # the statement is the inside of a JSON string: for NUL, lone surrogates, control characters
     repeats: dict[str, int] = {}  # each of these pieces of the statement stands there so many times
 
@@ -116,7 +117,7 @@ def allow_files() -> dict[Path, AllowFile]:
 
 def decided(row: Row, catalog: Catalog) -> Decision:
     used = catalog if row.catalog == "read" else unread(catalog.database)
-    return decide(analyze(row.sql), policies()[row.policy], used)
+    return decide(analyze(row.sql), policies()[row.policy], used, tainted=row.tainted)
 
 
 def mismatch(row: Row, catalog: Catalog) -> str:

@@ -65,6 +65,9 @@ CREATE VIEW v_activity AS SELECT pid, query FROM pg_stat_activity;
 CREATE VIEW v_sizes AS SELECT relname, reltuples FROM pg_class;
 CREATE VIEW v_passwords AS SELECT rolname, rolpassword FROM pg_authid;
 CREATE VIEW archive.v_secrets AS SELECT * FROM secrets;
+CREATE VIEW v_articles AS SELECT title, body FROM articles;
+CREATE VIEW v_staff AS SELECT name, salary FROM employees;
+CREATE VIEW v_headcount AS SELECT count(*) AS n FROM employees;
 CREATE MATERIALIZED VIEW m_secrets AS SELECT name, value FROM secrets;
 CREATE MATERIALIZED VIEW m_totals AS SELECT customer_id, sum(total) AS total FROM orders GROUP BY customer_id;
 CREATE VIEW v_over_m AS SELECT value FROM m_secrets;
@@ -99,6 +102,7 @@ CREATE FUNCTION liar(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RE
 CREATE FUNCTION bump() RETURNS int LANGUAGE sql VOLATILE AS 'UPDATE products SET stock = stock + 1 WHERE id = 1 RETURNING stock';
 CREATE FUNCTION bump(products) RETURNS int LANGUAGE sql VOLATILE AS 'UPDATE products SET stock = stock + 1 WHERE id = $1.id RETURNING stock';
 CREATE FUNCTION run(text) RETURNS text LANGUAGE plpgsql AS $$DECLARE r text; BEGIN EXECUTE $1 INTO r; RETURN r; END$$;
+CREATE FUNCTION first_article() RETURNS text LANGUAGE sql STABLE AS 'SELECT body FROM articles ORDER BY id LIMIT 1';
 CREATE FUNCTION slug(text) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT lower(replace($1, ' ', '-'))$$;
 CREATE FUNCTION sales.tax(numeric) RETURNS numeric LANGUAGE sql IMMUTABLE AS 'SELECT $1 * 0.19';
 CREATE FUNCTION order_count(int) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT count(*) FROM orders WHERE customer_id = $1';

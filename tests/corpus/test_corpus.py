@@ -31,7 +31,7 @@ def test_every_row_decides_as_it_says(corpus_catalogs: dict[str, Catalog], figur
 def test_rows_stand_there_once_and_name_a_policy(folder: str) -> None:
     rows: list[Row] = [row for file in (deny_files() if folder == "deny" else allow_files()).values() for row in file.rows]
     # Several tools may send the same statement: their rows differ in their source.
-    keys = Counter((row.policy, row.catalog, row.sql, row.source if isinstance(row, Allow) else "") for row in rows)
+    keys = Counter((row.policy, row.catalog, row.tainted, row.sql, row.source if isinstance(row, Allow) else "") for row in rows)
     twice = [key for key, times in keys.items() if times > 1]
     assert not twice
     assert {row.policy for row in rows} <= set(policies())

@@ -8,7 +8,7 @@ import pytest
 
 from gatewayd.catalog import Catalog
 from gatewayd.masking.plan import Unmasked, Withheld
-from gatewayd.policy.decide.decision import decide
+from gatewayd.policy.decide.decision import rules_of
 from gatewayd.policy.decide.outcomes import Allowed, Permit
 from gatewayd.policy.file.model import Limits, Policy
 from gatewayd.postgres.embedded import VERSIONS, EmbeddedPostgres, Version
@@ -126,14 +126,17 @@ async def _run(
     if copies:
         pool = await fresh()
     for name, row in rows:
-        decision = decide(analyze(row.sql), policies()[row.policy], catalog)
+        decision = decided(row, catalog)
         if not isinstance(decision, Allowed):
             failed.append(f"{name}: [{row.policy}] {row.statement[:300]!r} is not allowed: {decision}")
             continue
-        error = await _execute(pool, decision, policies()[row.policy], catalog)
+        policy = policies()[row.policy]
+        if decision.is_contained:
+            policy = rules_of(policy, catalog).contained
+        error = await _execute(pool, decision, policy, catalog)
         if error and copies:
             pool = await fresh()
-            error = await _execute(pool, decision, policies()[row.policy], catalog)
+            error = await _execute(pool, decision, policy, catalog)
         if error:
             failed.append(f"{name}: {row.statement[:300]!r} failed: {error}")
     await pool.aclose()

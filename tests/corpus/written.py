@@ -25,6 +25,8 @@ def _row(row: Deny, file: DenyFile) -> list[str]:
         found.append("  repeats: {" + ", ".join(f"{_quoted(piece)}: {times}" for piece, times in row.repeats.items()) + "}")
     if row.catalog != "read":
         found.append(f"  catalog: {row.catalog}")
+    if row.tainted:
+        found.append("  tainted: true")
     own = [field for field in ("policy", "rule") if getattr(row, field) != getattr(file, field)]
     found += [f"  {field}: {_scalar(getattr(row, field))}" for field in own]
     found.append(f"  why: {_scalar(row.why)}")

@@ -22,7 +22,7 @@ from gatewayd.policy.replacement import (
 ALL_BUILT = {"column_masks": None, "mask_source_rewrite": None, "approvals": None}
 VARIABLES = {"URL": "postgres://h/db", "OTHER": "postgres://other/db"}
 UNCHANGED = dict.fromkeys(
-    ("table_access", "functions", "guardrails", "limits", "column_masks", "mask_source_rewrite", "approvals")
+    ("table_access", "functions", "guardrails", "limits", "column_masks", "mask_source_rewrite", "approvals", "taint")
 )
 
 

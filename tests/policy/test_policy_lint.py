@@ -7,7 +7,8 @@ from gatewayd.catalog import Catalog, Column, Function, Relation
 from gatewayd.policy.file.load import load_policies
 from gatewayd.policy.file.model import Policy
 from gatewayd.policy.file.problem import dotted
-from gatewayd.policy.tools.lint import Finding, lint
+from gatewayd.policy.tools.finding import Finding
+from gatewayd.policy.tools.lint import lint
 
 CAREFUL = """
 table_access: {default: deny, tables: {orders: read, customers: read}}

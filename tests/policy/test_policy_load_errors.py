@@ -8,13 +8,15 @@ from gatewayd.policy.file.problem import SHOWN
 LEVELS = "expected read, read_write or deny"
 KEYS = (
     "expected one of requires_features, public_urls, table_access, functions, guardrails, limits, column_masks, "
-    "mask_source_rewrite, approvals"
+    "mask_source_rewrite, approvals, taint"
 )
 ENTRY_KEYS = (
     "expected one of name, url, dialect, table_access, functions, guardrails, limits, column_masks, mask_source_rewrite, "
-    "approvals"
+    "approvals, taint"
 )
-FEATURE_NAMES = "expected databases, table_access, functions, guardrails, limits, column_masks, mask_source_rewrite or approvals"
+FEATURE_NAMES = (
+    "expected databases, table_access, functions, guardrails, limits, column_masks, mask_source_rewrite, approvals or taint"
+)
 TABLE = "expected name (of schema public), schema.name or schema.*"
 MASKS = "one of full-redact, null-out, consistent-hash, partial, generalize, pseudonymize, noise"
 URL = "postgres://u:${PASSWORD}@h/db"

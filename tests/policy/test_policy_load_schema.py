@@ -13,7 +13,7 @@ from gatewayd.policy.file.load import PolicyErrors, load_policies
 from gatewayd.policy.file.shape import SECTIONS
 
 CONF = Path(__file__).parents[2] / "conf"
-ALL_BUILT = {"column_masks": None, "mask_source_rewrite": None, "approvals": None}
+ALL_BUILT = {"column_masks": None, "mask_source_rewrite": None, "approvals": None, "taint": None}
 ENTRY = "databases: [{name: a, url: 'postgres://h/db', %s}]"
 
 VALID = [
@@ -30,6 +30,8 @@ VALID = [
     "column_masks: {users: {a: {t: pseudonymize, kind: phone}, b: {t: noise, ratio: 1}, c: {t: null-out}}}",
     "mask_source_rewrite: false",
     "approvals: {writes: true, row_changes: false, whole_table_writes: true, schema_changes: false}",
+    "taint: {}",
+    "taint: {sources: [tickets, app.*], contain: {writes: hold, tables: {payroll: deny, app.users: read}}}",
     "requires_features: [column_masks, databases]",
     "public_urls: [https://a.example.com/mcp]",
     "databases: [{name: a, url: 'postgres://h/db'}, {name: b_1-x, url: 'postgresql://u:p@h:1/db?sslmode=require'}]",
@@ -81,6 +83,13 @@ INVALID = [
     "mask_source_rewrite: x",
     "approvals: {writes: 'true'}",
     "approvals: {deletes: true}",
+    "taint:",
+    "taint: {sources: tickets}",
+    "taint: {sources: ['a.b.c']}",
+    "taint: {contain: {writes: allow}}",
+    "taint: {contain: {writes: true}}",
+    "taint: {contain: {tables: {payroll: read_write}}}",
+    "taint: {contain: {table: {payroll: deny}}}",
     "requires_features: [telepathy]",
     "public_urls: [example.com]",
     "public_urls: ['https://user:pw@example.com']",

@@ -32,7 +32,7 @@ _RECORDED: Final = f"""
 SELECT e.id, e.ts, e.database, e.agent_name, e.payload,
        (SELECT d.payload FROM audit_events AS d WHERE d.query_id = e.query_id AND +d.event_type = 'DECIDED'),
        EXISTS (SELECT 1 FROM audit_events AS f WHERE f.query_id = e.query_id AND +f.event_type = 'FAILED'
-               AND json_extract(f.payload, '$.error_class') = 'column_masking')
+               AND json_extract(f.payload, '$.error_class') = 'column_masking'), coalesce(e.mcp_token_id, '')
 FROM audit_events AS e WHERE e.id > ? AND +e.event_type = 'ATTEMPTED'
 AND json_extract(e.payload, '$.preview_of') IS NULL ORDER BY e.id LIMIT {_PIECE}
 """
@@ -163,19 +163,20 @@ def _piece(selected: sqlite3.Cursor, payload: int, characters_most: int) -> list
     return rows
 
 
-def _recorded(id_: str, ts: int, database: str, agent: str | None, attempted: str, decided: str | None, masked: int) -> Recorded:
+def _recorded(
+    id_: str, ts: int, database: str, agent: str | None, attempted: str, decided: str | None, masked: int, token: str
+) -> Recorded:
     """`masked`: the policy allowed it and a mask refused it before it ran, which is a denial too."""
     text = msgspec.json.decode(attempted, type=Attempted)
+    recorded = Recorded(id_, ts, database, agent, text.sql_raw, text.sql_fingerprint, token=token)
     if decided is None:
-        return Recorded(id_, ts, database, agent, text.sql_raw, text.sql_fingerprint)
+        return recorded
     said = msgspec.json.decode(decided, type=Decided)
-    tables = said.tables_touched or ()
+    recorded = msgspec.structs.replace(recorded, tables=said.tables_touched or ())
     if masked:
-        return Recorded(id_, ts, database, agent, text.sql_raw, text.sql_fingerprint, "DENY", "column_masking", tables)
+        return msgspec.structs.replace(recorded, decision="DENY", rule="column_masking")
     approved = said.approved_by is not None
-    return Recorded(
-        id_, ts, database, agent, text.sql_raw, text.sql_fingerprint, said.decision, said.policy_rule, tables, approved
-    )
+    return msgspec.structs.replace(recorded, decision=said.decision, rule=said.policy_rule, approved=approved)
 
 
 def open_audit_file(path: str | None) -> AuditFileView:

@@ -16,7 +16,8 @@ from gatewayd.policy.file.model import Policy
 from gatewayd.policy.tools.expect import CaseVerdict, verdict_of
 from gatewayd.sql.facts.analyze import analyze
 
-Decider = Callable[[str], CaseVerdict]
+Decider = Callable[[str, bool], CaseVerdict]
+"""The verdict on a statement, sent by an agent that is tainted or not."""
 
 
 def catalogs(chosen: tuple[DatabaseEntry, ...]) -> Mapping[str, Catalog]:
@@ -32,11 +33,12 @@ def decider(policy: Policy, catalog: Catalog | None, *, recorded: bool = False) 
     rewriting = Environment(os.environ, read_bytes).flag("GATEWAY_MASK_SOURCE_REWRITE")
     known_statements = KnownStatements()  # programs send the same statements again and again
 
-    def decided(sql: str) -> CaseVerdict:
+    def decided(sql: str, tainted: bool) -> CaseVerdict:
         known = known_statements.get(sql) or known_statements.add(sql, analyze(sql))
+        known = known.under_taint() if tainted else known
         verdict = known.verdict(1, 1)
         if verdict is None:
-            verdict = judge(known.statement, policy, catalog, salt=ANY_SALT, rewriting=rewriting)
+            verdict = judge(known.statement, policy, catalog, salt=ANY_SALT, rewriting=rewriting, tainted=tainted)
             known.keep(verdict, 1, 1)
         return verdict_of(verdict.told if recorded else verdict.on_running)
 

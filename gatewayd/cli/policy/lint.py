@@ -13,7 +13,8 @@ from gatewayd.config.exit_codes import FAILURE
 from gatewayd.masking.rules.mask_rules import problems
 from gatewayd.policy.file import yaml
 from gatewayd.policy.file.problem import Path, dotted
-from gatewayd.policy.tools.lint import RANK, Finding, Severity, lint
+from gatewayd.policy.tools.finding import Finding, Severity
+from gatewayd.policy.tools.lint import RANK, lint
 
 _COLUMNS = (
     TableColumn("severity", "severity"),

@@ -92,6 +92,7 @@ def command(
 
 def _replay(audit: AuditFileView, cursor: str, deciders: Mapping[str, Decider]) -> Replay:
     replay = Replay()
+    tainted: set[str] = set()
     with progress("deciding again", audit.attempts(cursor)) as shown:
         for recorded in audit.recorded(cursor):
             shown.advance()
@@ -103,7 +104,10 @@ def _replay(audit: AuditFileView, cursor: str, deciders: Mapping[str, Decider]) 
             elif len(recorded.sql.encode()) > SQL_RAW_BYTES - 4:  # a cut text ends before a character that would pass the limit
                 replay.totals.cut += 1
             else:
-                replay.compare(recorded, decided(recorded.sql))
+                verdict = decided(recorded.sql, recorded.token in tainted)
+                replay.compare(recorded, verdict)
+                if verdict.reads_source is not None and verdict.decision == "allow":
+                    tainted.add(recorded.token)  # from here on, as if nobody had cleared it
     return replay
 
 

@@ -36,11 +36,19 @@ _MANY = (
 @click.option("--sql", metavar="STATEMENT", help="One statement; `-` reads it from standard input.")
 @click.option("--cases", metavar="FILE", help="A YAML file of statements and what is expected of each.")
 @click.option("--expect", metavar="VERDICT", help="With --sql: allow, deny, held, or the rule that denies.")
+@click.option("--tainted", is_flag=True, help="With --sql: as an agent sends it that has read a source of foreign text.")
 @options.database
 @options.connect
 @options.as_json
 def command(
-    file: str | None, sql: str | None, cases: str | None, expect: str | None, database: str | None, connect: bool, as_json: bool
+    file: str | None,
+    sql: str | None,
+    cases: str | None,
+    expect: str | None,
+    tainted: bool,
+    database: str | None,
+    connect: bool,
+    as_json: bool,
 ) -> None:
     """Decide statements under a policy and hold them to what is expected.
 
@@ -53,13 +61,14 @@ def command(
       - sql: DELETE FROM orders
         expect: dangerous_statement     # a rule, or just: deny
         database: shop                  # where the policy has several
+        tainted: true                   # as an agent that has read a source of foreign text
 
     Exits with 1 when a case is not as expected, or when --sql is denied and nothing was expected.
     """
     if (sql is None) == (cases is None):
         raise click.UsageError("name one of --sql and --cases; type: gatewayd policy test policy.yaml --sql 'SELECT 1'")
     output = Output(as_json=as_json)
-    wanted = _cases(sql, cases, expect)
+    wanted = _cases(sql, cases, expect, tainted)
     text = policy_text(file)
     chosen = entries(policies_or_exit(text, with_addresses=connect), database)
     live = catalogs(chosen) if connect else {}
@@ -79,15 +88,17 @@ def command(
         sys.exit(FAILURE)
 
 
-def _cases(sql: str | None, cases: str | None, expect: str | None) -> Sequence[Case]:
+def _cases(sql: str | None, cases: str | None, expect: str | None, tainted: bool) -> Sequence[Case]:
     if sql is not None:
         try:
             checked = check_expected(expect) if expect is not None else None
         except ValueError as error:
             raise click.UsageError(f"--expect: {error}") from None
-        return (Case(sys.stdin.read() if sql == "-" else sql, checked),)
+        return (Case(sys.stdin.read() if sql == "-" else sql, checked, tainted=tainted),)
     if expect is not None:
         raise click.UsageError("--expect goes with --sql; the file of --cases says what it expects")
+    if tainted:
+        raise click.UsageError("--tainted goes with --sql; a case of a file says `tainted: true`")
     assert cases is not None
     try:
         return load_cases(read_bytes(cases))
@@ -105,7 +116,7 @@ def _decided(case: Case, deciders: dict[str, Decider]) -> dict[str, object]:
         known = ", ".join(deciders)
         where = f"line {case.line}: " if case.line else ""
         raise click.UsageError(f"{where}which database is meant? type --database NAME, or give the case one of: {known}")
-    verdict = deciders[name](case.sql)
+    verdict = deciders[name](case.sql, case.tainted)
     record: dict[str, object] = {"outcome": None, "line": case.line or None, "sql": case.sql, "database": name}
     if case.expect is not None:
         record |= {"outcome": "passed" if verdict.meets(case.expect) else "failed", "expected": case.expect}

@@ -16,10 +16,10 @@ from gatewayd.sql.facts.statement import Statement, Unparsed
 _FIRST_OID: Final = 16384  # below it, objects came with the server
 
 
-def decide_by_names(statement: Statement | Unparsed, policy: Policy) -> Decision:
+def decide_by_names(statement: Statement | Unparsed, policy: Policy, *, tainted: bool = False) -> Decision:
     """The decision with every relation and type that the statement names being a plain one, every listed function there."""
     catalog = catalog_of_names(statement, policy) if isinstance(statement, Statement) else Catalog(revision=1, database="")
-    return decide(statement, policy, catalog)
+    return decide(statement, policy, catalog, tainted=tainted)
 
 
 def catalog_of_names(statement: Statement, policy: Policy) -> Catalog:

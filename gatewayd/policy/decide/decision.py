@@ -7,8 +7,11 @@ what it raises is a bug, which the pipeline turns into `internal_error`.
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from gatewayd.catalog import FIRST_USER_OID, SYSTEM_COLUMNS, Catalog, Relation
 from gatewayd.policy.decide import guardrails
+from gatewayd.policy.decide.containment import Containment, contained
 from gatewayd.policy.decide.function_rules import SEARCH_PATH, SERIALS, FunctionRules, is_grammar
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held
 from gatewayd.policy.decide.reasons import Refusal, at, bounded, shown
@@ -68,14 +71,59 @@ class Rules:
         self.hides = policy.hides_something
         self.functions = FunctionRules(policy, catalog)
         self.relations = RelationRules(policy, catalog, self.functions)
+        self.containment = Containment(policy.taint, policy, catalog, self.relations) if policy.taint is not None else None
+        self.contained = contained(policy) if policy.taint is not None else policy
+        """What a tainted grant is held to."""
 
 
 def rules_of(policy: Policy, catalog: Catalog) -> Rules:
     return catalog.worked_out(Rules, policy)
 
 
-def decide(statement: Statement | Unparsed, policy: Policy, catalog: Catalog) -> Decision:
-    """What becomes of the statement. `tables` are schema-qualified, in order of appearance, at most 64."""
+def decide(statement: Statement | Unparsed, policy: Policy, catalog: Catalog, *, tainted: bool = False) -> Decision:
+    """What becomes of the statement. `tables` are schema-qualified, in order of appearance, at most 64.
+
+    `tainted`: whether the grant has read a source of foreign text (docs/policy.md, Containment). A statement that reads one
+    itself counts as tainted, and is told by `Allowed.reads_source`.
+    """
+    decision = _decided(statement, policy, catalog)
+    containment = rules_of(policy, catalog).containment if policy.taint is not None else None
+    if containment is None or isinstance(decision, Denied) or isinstance(statement, Unparsed):
+        return decision
+    source = containment.source_read(statement)
+    by_itself = source is not None and (source.is_certain or any(use.writes for use in statement.relations))
+    if tainted or by_itself:
+        decision = _contained(statement, rules_of(policy, catalog), containment, catalog, tainted=tainted)
+    if source is None:
+        return decision
+    match decision:
+        case Denied():
+            reason = f"{decision.reason}; this statement itself {source.how} {source.name}, a source of foreign text"
+            return msgspec.structs.replace(decision, reason=bounded(reason))
+        case Held():
+            allowed = msgspec.structs.replace(decision.allowed, reads_source=source.name)
+            return msgspec.structs.replace(decision, allowed=allowed)
+        case Allowed():
+            return msgspec.structs.replace(decision, reads_source=source.name)
+
+
+def _contained(statement: Statement, rules: Rules, containment: Containment, catalog: Catalog, *, tainted: bool) -> Decision:
+    refused = containment.refuse(statement, tainted=tainted)
+    if refused is not None:
+        tables = _tables(statement, rules.relations)
+        return Denied("table_access", bounded(refused.reason), statement.kind, tables, refused.matched_rule)
+    decision = _decided(statement, rules.contained, catalog)
+    match decision:
+        case Allowed():
+            return msgspec.structs.replace(decision, is_contained=True)
+        case Held():
+            allowed = msgspec.structs.replace(decision.allowed, is_contained=True)
+            return msgspec.structs.replace(decision, allowed=allowed)
+        case Denied():
+            return decision
+
+
+def _decided(statement: Statement | Unparsed, policy: Policy, catalog: Catalog) -> Decision:
     if isinstance(statement, Unparsed):
         return Denied(statement.rule, bounded(statement.reason), matched_rule=statement.rule)
     rules = rules_of(policy, catalog)
@@ -158,13 +206,13 @@ def _setting(name: str, rules: Rules) -> Refusal | None:
 
 def _unread(statement: Statement, rules: Rules, catalog: Catalog) -> Refusal | None:
     """Until the catalog is read names alone decide. Where something is hidden that is not enough."""
-    if catalog.is_read or not rules.hides:
+    if catalog.is_read or not (rules.hides or rules.containment is not None):
         return None
     if not (statement.relations or statement.functions or statement.operators or statement.fields or statement.types):
         return None
     return Refusal(
-        "the catalog of this database has not been read yet, and its policy denies or masks tables that views and functions may "
-        "reach; retry in a few seconds, and check that the database answers if this stays"
+        "the catalog of this database has not been read yet, and its policy denies, masks or contains tables that views and "
+        "functions may reach; retry in a few seconds, and check that the database answers if this stays"
     )
 
 

@@ -28,6 +28,10 @@ class Allowed(msgspec.Struct, frozen=True):
     matched_rule: str  # what decided it, in the words of dry-run (decision 7)
     needs_shield: bool = False
     """Hidden rows are within its reach: it runs only as `shields/` rewrites it, and its error texts are shortened."""
+    reads_source: str | None = None
+    """The source of foreign text that it reads, or may read: the grant is tainted before its rows leave."""
+    is_contained: bool = False
+    """Decided as for a tainted grant."""
 
 
 class Denied(msgspec.Struct, frozen=True):

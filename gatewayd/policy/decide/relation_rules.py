@@ -27,6 +27,7 @@ class RelationRules:
     def __init__(self, policy: Policy, catalog: Catalog, functions: FunctionRules) -> None:
         self._access = policy.table_access
         self._hides = policy.hides_something
+        self._must_know = self._hides or policy.taint is not None
         levels = {self._access.default, *self._access.tables.values()}
         self._restricts = levels != {"read_write"}
         self._catalog = catalog
@@ -93,7 +94,7 @@ class RelationRules:
             resolved = resolve(self._access, schema, name)
             if resolved.level == "deny":
                 return _level_refusal(schema, name, resolved, "read")
-            return _UNKNOWN if self._catalog.is_read and self._hides and schema not in SYSTEM_SCHEMAS else None
+            return _UNKNOWN if self._catalog.is_read and self._must_know and schema not in SYSTEM_SCHEMAS else None
         # EXPLAIN prints the plan and the row estimates of the tables behind a view, so there its own key covers nothing else.
         if self.form(use, statement) is not None:
             return None

@@ -16,4 +16,5 @@ FEATURES: Final[Mapping[str, str | None]] = {
     "column_masks": None,
     "mask_source_rewrite": None,
     "approvals": None,
+    "taint": None,
 }

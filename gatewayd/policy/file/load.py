@@ -11,7 +11,19 @@ import msgspec
 
 from gatewayd.policy.file import dsn, yaml
 from gatewayd.policy.file.features import FEATURES
-from gatewayd.policy.file.model import Approvals, Functions, Guardrails, Limits, Mask, Named, Policies, Policy, TableAccess
+from gatewayd.policy.file.model import (
+    Approvals,
+    Contain,
+    Functions,
+    Guardrails,
+    Limits,
+    Mask,
+    Named,
+    Policies,
+    Policy,
+    TableAccess,
+    Taint,
+)
 from gatewayd.policy.file.problem import Path, PolicyErrors, Problem, quoted
 from gatewayd.policy.file.sections import Reader
 from gatewayd.policy.file.shape import LINKED, SECTIONS, SEVERAL, SINGLE
@@ -191,6 +203,7 @@ class _Loader(Reader):
             if self._approval_gate
             else "approvals that are on without a gate; expected GATEWAY_APPROVAL_URL and GATEWAY_APPROVAL_TOKEN to be set",
         }
+        self._holdable(node, path)
         for key, entry in node.entries.items():
             asks = asking.get(key)
             if asks is not None and not asks(entry.value):
@@ -201,6 +214,13 @@ class _Loader(Reader):
                 self.report((*path, key), entry.line, message)
             if needs.get(key):
                 self.report((*path, key), entry.line, f"found {needs[key]}")
+
+    def _holdable(self, node: yaml.YamlMapping, path: Path) -> None:
+        """Writes of a tainted grant can only be held where there is somebody to ask."""
+        held = _inner(_inner(_inner(node, "taint"), "contain"), "writes")
+        if isinstance(held, yaml.YamlScalar) and held.value == "hold" and not self._approval_gate:
+            found = "found hold without a gate; expected GATEWAY_APPROVAL_URL and GATEWAY_APPROVAL_TOKEN to be set, or deny"
+            self.report((*path, "taint", "contain", "writes"), held.line, found)
 
     def _carved_out(self, node: yaml.YamlMapping, path: Path) -> None:
         """information_schema is always readable: a key that says otherwise would promise what no decision keeps."""
@@ -217,6 +237,15 @@ def _is_true(node: yaml.YamlNode) -> bool:
     return isinstance(node, yaml.YamlScalar) and node.value is True
 
 
+def _inner(node: yaml.YamlNode | None, key: str) -> yaml.YamlNode | None:
+    entry = node.entries.get(key) if isinstance(node, yaml.YamlMapping) else None
+    return entry.value if entry is not None else None
+
+
+def _taint(values: Mapping[str, Any]) -> Taint:
+    return Taint(frozenset(values.get("sources", ())), Contain(**values.get("contain", {})))
+
+
 def _policy(values: Mapping[str, Any], limits: Mapping[str, int]) -> Policy:
     """The Policy of sections that the shape has passed; a value that has a problem is left out, and the file refused anyway."""
     return Policy(
@@ -230,4 +259,5 @@ def _policy(values: Mapping[str, Any], limits: Mapping[str, int]) -> Policy:
             for table, columns in values.get("column_masks", {}).items()
         },
         mask_source_rewrite=values.get("mask_source_rewrite"),
+        taint=_taint(values["taint"]) if "taint" in values else None,
     )

@@ -51,6 +51,20 @@ class Approvals(msgspec.Struct, frozen=True):
     preview: bool = True  # count what the write would touch, for the reviewer
 
 
+class Contain(msgspec.Struct, frozen=True):
+    """What a tainted grant is held to, below what the policy allows."""
+
+    writes: Literal["deny", "hold"] = "deny"
+    tables: Mapping[TableKey, Literal["deny", "read"]] = {}
+
+
+class Taint(msgspec.Struct, frozen=True):
+    """The section `taint`: tables whose rows anybody may have written, and what a grant that has read one is held to."""
+
+    sources: frozenset[TableKey] = frozenset()
+    contain: Contain = Contain()
+
+
 class FullRedact(msgspec.Struct, frozen=True, tag="full-redact", tag_field="t"):
     """`***`, whatever the value."""
 
@@ -102,6 +116,7 @@ class Policy(msgspec.Struct, frozen=True):
     approvals: Approvals = Approvals()
     column_masks: Mapping[TableKey, Mapping[str, Mask]] = {}
     mask_source_rewrite: bool | None = None  # None: as GATEWAY_MASK_SOURCE_REWRITE says
+    taint: Taint | None = None  # None: nothing taints, and nothing is contained
 
     @property
     def hides_something(self) -> bool:

@@ -202,6 +202,23 @@ SECTIONS: Final[Mapping[str, Shape]] = {
         },
         doc="writes that wait for a human; needs GATEWAY_APPROVAL_URL",
     ),
+    "taint": Object(
+        {
+            "sources": Each(Text(names.TABLE), doc="tables with text that anybody may have written: who reads one is tainted"),
+            "contain": Object(
+                {
+                    "writes": Choice(
+                        ("deny", "hold"), "writes of a tainted grant: denied, or held for a human; deny when left out"
+                    ),
+                    "tables": KeyedObject(
+                        names.TABLE, Choice(("deny", "read")), "tables by the level that a tainted grant has at most"
+                    ),
+                },
+                doc="what a tainted grant is held to",
+            ),
+        },
+        doc="containment: after reading text that may steer it, an agent may do less until a person clears it",
+    ),
 }
 
 _COMMON: Final[Mapping[str, Shape]] = {

@@ -1,6 +1,6 @@
 """Statements and what a policy is expected to make of them: what `policy test` holds in CI (decision 14). Pure.
 
-A file of cases is YAML: a list of `{sql, expect, database?}`, or a mapping of statement to verdict.
+A file of cases is YAML: a list of `{sql, expect, database?, tainted?}`, or a mapping of statement to verdict.
 """
 
 from typing import Final, get_args
@@ -14,7 +14,8 @@ from gatewayd.policy.file.problem import Path, PolicyErrors, Problem, did_you_me
 VERDICTS: Final = ("allow", "deny", "held")
 RULES: Final = tuple(rule for rule in get_args(PolicyRule) if not rule.startswith("approval"))
 EXPECTED: Final = f"{', '.join(VERDICTS)}, or the rule that denies: {', '.join(RULES)}"
-_KEYS: Final = ("sql", "expect", "database")
+_TEXTS: Final = ("sql", "expect", "database")
+_KEYS: Final = (*_TEXTS, "tainted")
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -24,6 +25,8 @@ class Case(msgspec.Struct, frozen=True):
     expect: str | None = None
     database: str | None = None
     line: int = 0
+    tainted: bool = False
+    """Sent by an agent that has read a source of foreign text (docs/policy.md, Containment)."""
 
 
 class CaseVerdict(msgspec.Struct, frozen=True):
@@ -35,6 +38,8 @@ class CaseVerdict(msgspec.Struct, frozen=True):
     reason: str
     tables: tuple[str, ...] = ()
     matched_rule: str = ""
+    reads_source: str | None = None
+    """The source of foreign text that it reads: the agent is tainted from then on."""
 
     def meets(self, expect: str) -> bool:
         """Whether the verdict, or its rule, is what was expected."""
@@ -45,11 +50,13 @@ def verdict_of(decision: Decision) -> CaseVerdict:
     """The decision in the words of a case."""
     match decision:
         case Allowed():
-            return CaseVerdict("allow", decision.matched_rule, "", decision.tables, decision.matched_rule)
+            rule = decision.matched_rule
+            return CaseVerdict("allow", rule, "", decision.tables, rule, decision.reads_source)
         case Held():
             reason = f"waits for a human's approval (approvals.{decision.write_class})"
-            rule = decision.allowed.matched_rule
-            return CaseVerdict("held", rule, reason, decision.allowed.tables, rule)
+            allowed = decision.allowed
+            rule = allowed.matched_rule
+            return CaseVerdict("held", rule, reason, allowed.tables, rule, allowed.reads_source)
         case Denied():
             return CaseVerdict("deny", decision.policy_rule, decision.reason, decision.tables, decision.matched_rule)
 
@@ -99,13 +106,20 @@ class _Cases:
                 )
         given = {
             key: self.text(node.entries[key].value, (*path, key), is_verdict=key == "expect")
-            for key in _KEYS
+            for key in _TEXTS
             if key in node.entries
         }
         for key in ("sql", "expect"):
             if key not in given:
                 self.report(path, node.line, f"found no key {key}; expected sql and expect")
-        return Case(given.get("sql") or "", given.get("expect"), given.get("database"), node.line)
+        tainted = self.flag(node.entries["tainted"].value, (*path, "tainted")) if "tainted" in node.entries else False
+        return Case(given.get("sql") or "", given.get("expect"), given.get("database"), node.line, tainted)
+
+    def flag(self, node: yaml.YamlNode, path: Path) -> bool:
+        if isinstance(node, yaml.YamlScalar) and isinstance(node.value, bool):
+            return node.value
+        self.report(path, node.line, "found no boolean; expected true or false")
+        return False
 
     def text(self, node: yaml.YamlNode, path: Path, *, is_verdict: bool) -> str | None:
         if not isinstance(node, yaml.YamlScalar) or not isinstance(node.value, str):

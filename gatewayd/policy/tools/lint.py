@@ -6,9 +6,7 @@ what is decided.
 
 import difflib
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal
-
-import msgspec
+from typing import Final
 
 from gatewayd.catalog import Catalog, Relation
 from gatewayd.policy.decide import access
@@ -16,10 +14,11 @@ from gatewayd.policy.decide.guardrails import classes_held
 from gatewayd.policy.file.model import Level, Limits, Policy, TableKey
 from gatewayd.policy.file.problem import Path
 from gatewayd.policy.tools.draft import READABLE, SYSTEM
+from gatewayd.policy.tools.finding import Finding, Severity
+from gatewayd.policy.tools.lint_taint import containment
 from gatewayd.policy.tools.sensitive import Suspect, suspects, unmasked
 from gatewayd.sql.builtins.lookup import Clearance
 
-Severity = Literal["high", "medium", "low"]
 RANK: Final[dict[Severity, int]] = {"low": 0, "medium": 1, "high": 2}
 NAMED: Final = 5
 
@@ -32,18 +31,10 @@ _HUGE: Final = (
 )
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """`path` is the place in one database's sections; `found` says what is there and why it matters, `remedy` what to do."""
-
-    severity: Severity
-    path: Path
-    found: str
-    remedy: str
-
-
 def lint(policy: Policy, catalog: Catalog | None = None) -> tuple[Finding, ...]:
     """Findings, the gravest first, else in the order of the policy file. Without a catalog the names are taken as they stand."""
     found = [*_posture(policy), *_keys(policy, catalog), *_limits(policy), *_approvals(policy)]
+    found += containment(policy, catalog)
     if catalog is not None:
         found += [
             *_against(policy, catalog),

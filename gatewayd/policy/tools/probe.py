@@ -37,6 +37,8 @@ class DryRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     database: str
     probes: tuple[Probe, ...] | msgspec.UnsetType = msgspec.UNSET
     sql: str | msgspec.UnsetType = msgspec.UNSET
+    tainted: bool = False
+    """As for an agent that has read a source of foreign text (docs/policy.md, Containment)."""
 
 
 class ProbeVerdict(msgspec.Struct, frozen=True):

@@ -31,6 +31,8 @@ class Recorded(msgspec.Struct, frozen=True):
     tables: tuple[str, ...] = ()
     approved: bool = False
     count: int = 1
+    token: str = ""
+    """The id of the agent's token, "" where there was none: who is tainted by what it reads."""
 
     @property
     def was_held(self) -> bool:

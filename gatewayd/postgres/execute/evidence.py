@@ -37,11 +37,12 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 def evidence(statement: Statement, policy: Policy, catalog: Catalog) -> Evidence | None:
-    """None where nothing needs to be asked: a read under a policy that hides nothing, whose columns the text alone names; or a
-    catalog that nobody has read."""
+    """None where nothing needs to be asked: a read under a policy that hides and contains nothing, whose columns the text alone
+    names; or a catalog that nobody has read."""
     if not catalog.is_read or statement.setting is not None:
         return None
-    if policy.hides_something or statement.category != "read" or any(use.writes for use in statement.relations):
+    watches = policy.hides_something or policy.taint is not None
+    if watches or statement.category != "read" or any(use.writes for use in statement.relations):
         return catalog.worked_out(_Looked, policy).at(statement)
     stars = [output.relation for output in statement.outputs if isinstance(output, Star) and output.relation is not None]
     if not stars or is_surely_distinct(statement):

@@ -1,0 +1,128 @@
+"""Taints of a standalone gateway: one small file beside its state, until an operator clears them.
+
+A file that cannot be read is no empty file: every grant then counts as tainted, until an operator clears that too.
+"""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import trio
+
+from gatewayd import durable_file, log
+from gatewayd.audit.events import Agent, Query
+from gatewayd.corridor.containing import Tainted, TaintUnknown, shown
+
+TAINTS: Final = "taints.json"
+_FORMAT: Final = 1
+_MOST_BYTES: Final = 16 * 1024 * 1024
+_UNREADABLE: Final = "what it has read before is not known: the file of taints cannot be read"
+
+
+class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """By grant: its token's id, "" for the whole gateway."""
+
+    grants: dict[str, Tainted]
+    format: int = _FORMAT
+
+
+class TaintsUnreadable(Exception):
+    """The file is there and is not what was written. `str()` says how."""
+
+
+class KeptTaints:
+    """Make it with `read`. `by_token`: whether a token's id is vouched for; a grant is the whole gateway else, because an agent
+    that chooses its own token would get rid of a taint by another one."""
+
+    cleared_by = "an operator (gatewayd taint clear)"
+
+    def __init__(self, file: Path, *, by_token: bool) -> None:
+        self._file = file
+        self._by_token = by_token
+        self._one_at_a_time = trio.Lock()
+        self._grants: dict[str, Tainted] = {}
+        self.broken: str | None = None
+        """Why nothing is known of any grant."""
+        try:
+            self._grants = _read(file)
+        except TaintsUnreadable as unreadable:
+            self.broken = str(unreadable)
+            log.error(log.TAINTS_UNREADABLE, error=self.broken)
+
+    @property
+    def count(self) -> int:
+        return len(self._grants)
+
+    def all(self) -> dict[str, Tainted]:
+        """The tainted grants."""
+        return dict(self._grants)
+
+    def grant_of(self, agent: Agent) -> str:
+        return agent.token_id or "" if self._by_token else ""
+
+    async def of(self, grant: str, query: Query) -> Tainted | None:
+        if self.broken is not None:
+            raise TaintUnknown(_UNREADABLE)
+        return self._grants.get(grant)
+
+    async def mark(self, grant: str, tainted: Tainted) -> None:
+        """A grant that is tainted already stays as it is."""
+        if self.broken is not None:
+            raise TaintUnknown(_UNREADABLE)
+        if grant in self._grants:
+            return
+        async with self._one_at_a_time:
+            if grant in self._grants:
+                return
+            try:
+                await self._keep({**self._grants, grant: tainted})
+            except OSError as failure:
+                raise TaintUnknown(
+                    f"the state folder cannot be written: {(failure.strerror or 'no reason given').lower()}"
+                ) from None
+        log.warning(
+            log.GRANT_TAINTED, grant=shown(grant), source=tainted.source, database=tainted.database, query_id=tainted.query_id
+        )
+
+    async def clear(self, grant: str | None, recorded: Callable[[], Awaitable[None]]) -> list[str]:
+        """Clears one grant, or with None all of them and a file that cannot be read; the grants that are clean now.
+
+        `recorded` is awaited first, and what it raises leaves everything as it was. Raises OSError when it cannot be kept.
+        """
+        async with self._one_at_a_time:
+            cleared = [name for name in self._grants if grant in (None, name)]
+            if not cleared and not (grant is None and self.broken is not None):
+                return []
+            await recorded()
+            await self._keep({name: each for name, each in self._grants.items() if name not in cleared})
+            if grant is None and self.broken is not None:
+                self.broken = None
+                log.info(log.TAINTS_READABLE)
+        for name in cleared:
+            log.warning(log.TAINT_CLEARED, grant=shown(name))
+        return cleared
+
+    async def _keep(self, grants: dict[str, Tainted]) -> None:
+        """On the disk before it counts; not cut in between, so that memory and disk say the same."""
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(durable_file.keep, self._file, msgspec.json.encode(_Kept(grants)))
+            self._grants = grants
+
+
+def _read(file: Path) -> dict[str, Tainted]:
+    """Raises TaintsUnreadable. A file that is not there says that nothing was ever tainted."""
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(_MOST_BYTES)
+    except FileNotFoundError:
+        return {}
+    except OSError as failure:
+        raise TaintsUnreadable(f"{TAINTS} cannot be read ({(failure.strerror or 'input/output error').lower()})") from None
+    try:
+        kept = msgspec.json.decode(data, type=_Kept)
+    except (ValueError, RecursionError):
+        raise TaintsUnreadable(f"{TAINTS} is damaged") from None
+    if kept.format != _FORMAT:
+        raise TaintsUnreadable(f"{TAINTS} is of another version: found format {kept.format}, expected {_FORMAT}")
+    return kept.grants
