@@ -15,6 +15,7 @@ from gatewayd.control.policies.held_catalogs import HeldCatalogs
 from gatewayd.control.proxy.agents import Agents
 from gatewayd.control.settings import ControlSettings, Secrets
 from gatewayd.control.store.store import Store
+from gatewayd.control.web.live_marks import LiveMarks
 
 
 def now_ms() -> int:
@@ -39,6 +40,7 @@ class Console:
         self.store: Final = store
         self.hashes: Final = Hashes()
         self.link: Final = LinkTraffic()
+        self.live: Final = LiveMarks()
         self.catalogs: Final = HeldCatalogs()
         self.judging: Final = trio.CapacityLimiter(1)
         """Policies that are tried on what was recorded take a core for seconds: one at a time."""

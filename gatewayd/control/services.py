@@ -31,4 +31,11 @@ async def wake_polls(console: Console) -> None:
     await console.link.run(console.store)
 
 
-SERVICES: Final[tuple[Service, ...]] = (audit_days, sweep_people, wake_polls, forget_audit, run_engines, write_token_use)
+async def wake_pages(console: Console) -> None:
+    """Tells live pages that are served here when what they show has changed."""
+    await console.live.run(console.store)
+
+
+SERVICES: Final[tuple[Service, ...]] = (
+    audit_days, sweep_people, wake_polls, wake_pages, forget_audit, run_engines, write_token_use,
+)  # fmt: skip

@@ -1,5 +1,5 @@
-"""The console's own check of a proof (`web/static/proof.js`) against `gatewayd audit verify-proof`: the same rows or the same refusal,
-in node. The page in Chromium: tests/console/."""
+"""The console's own check of a proof (`web/static/proof.js`) against `gatewayd audit verify-proof`, in node: the same rows, or
+both refuse. The page in Chromium: tests/console/."""
 
 import base64
 import hashlib
@@ -34,7 +34,12 @@ const asked = JSON.parse(fs.readFileSync(0, "utf8"));
 (async () => {
   const answers = [];
   for (const [text, keys] of asked)
-    answers.push(await checkProof(text, keys).then((rows) => ({ rows }), (failure) => ({ refused: failure.message, kind: failure.constructor.name })));
+    answers.push(
+      await checkProof(text, keys).then(
+        (rows) => ({ rows }),
+        (failure) => ({ refused: failure.message, kind: failure.constructor.name }),
+      ),
+    );
   fs.writeFileSync(1, JSON.stringify(answers));
 })();
 """
@@ -48,7 +53,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def in_node(script: Path, asked: list[tuple[str, list[str]]]) -> list[dict[str, Any]]:
-    run = subprocess.run([node or "", "-e", CHECK, str(script)], input=json.dumps(asked), capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [node or "", "-e", CHECK, str(script)], input=json.dumps(asked), capture_output=True, text=True, check=True
+    )
     return list(json.loads(run.stdout))
 
 
@@ -132,7 +139,13 @@ def test_a_proof_with_anything_changed_proves_in_neither(script: Path) -> None:
             other = dice.choice("Aa0/=\n —+\u2028\r")
             asked.append((good[:at] + other + good[at + 1 :], [KEY]))
             asked.append((good[:at] + good[at + 1 :], [KEY]))
-        asked += [(good + good, [KEY]), (good[:-1], [KEY]), (good + "\n", [KEY]), ("", [KEY]), (good.replace("\n", "\r\n"), [KEY])]
+        asked += [
+            (good + good, [KEY]),
+            (good[:-1], [KEY]),
+            (good + "\n", [KEY]),
+            ("", [KEY]),
+            (good.replace("\n", "\r\n"), [KEY]),
+        ]
         asked.append((good + proof(rows, queries[4]), [KEY]))
         asked.append((proof(rows, query, key=OTHER), [KEY, str(VerifierKey(f"gatewayd/{OTHER.key_id}", OTHER.public))]))
         asked.append((proof(rows, query, key=OTHER), [KEY]))
@@ -151,14 +164,18 @@ def test_rows_in_another_form_prove_in_neither(script: Path) -> None:
     extra: dict[str, Any] = msgspec.json.decode(base64.b64decode(encoded))
     row = extra["row"]
     asked = []
-    for changed in (
-        {**extra, "more": 1}, {**extra, "seq": 0}, {**extra, "seq": 1 << 63}, {**extra, "seq": "1"}, {**extra, "seq": 1.5}, {**extra, "salt": None},
-        {**extra, "salt": ""}, {**extra, "commitment": ""}, {**extra, "row": {**row, "more": 1}}, {**extra, "row": {**row, "ts": 1.5}},
-        {**extra, "row": {**row, "ts": True}}, {**extra, "row": {**row, "payload": None}}, {**extra, "row": {**row, "payload": "[]"}},
-        {**extra, "row": {**row, "payload": row["payload"].replace(":", ": ", 1)}}, {**extra, "row": {**row, "payload": '{"erased":true}'}},
-        {**extra, "row": {**row, "payload": '{"a":1,"a":1}'}}, {**extra, "row": {**row, "agent_name": 7}}, {**extra, "row": []}, [], None, extra,
-        {key: value for key, value in extra.items() if key != "salt"}, {**extra, "row": {**row, "payload": "[" * 2000 + "]" * 2000}},
-    ):  # fmt: skip
+    of_row = (
+        {"more": 1}, {"ts": 1.5}, {"ts": True}, {"payload": None}, {"payload": "[]"}, {"payload": '{"erased":true}'},
+        {"payload": row["payload"].replace(":", ": ", 1)}, {"payload": '{"a":1,"a":1}'}, {"agent_name": 7},
+        {"payload": "[" * 2000 + "]" * 2000},
+    )  # fmt: skip
+    of_extra = (
+        {"more": 1}, {"seq": 0}, {"seq": 1 << 63}, {"seq": "1"}, {"seq": 1.5}, {"salt": None}, {"salt": ""}, {"commitment": ""},
+        {"row": []}, {},
+    )  # fmt: skip
+    others: list[Any] = [[], None, {key: value for key, value in extra.items() if key != "salt"}]
+    others += [extra | each for each in of_extra] + [extra | {"row": row | each} for each in of_row]
+    for changed in others:
         for form in (canonical(changed), json.dumps(changed).encode(), canonical(changed) + b" ", b"\xff" + canonical(changed)):
             text = "c2sp.org/tlog-proof@v1\n" + good.replace(encoded, base64_of(form), 1)
             asked.append((text, [KEY]))

@@ -14,7 +14,7 @@ from gatewayd.control.web import navigation
 from gatewayd.control.web.answer import Answer
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.said import forget, what_was_said
-from gatewayd.control.web.shown_text import plain, text
+from gatewayd.control.web.shown_text import plain, short, text
 from gatewayd.control.web.times import distance_shown, time_shown
 
 _STATIC: Final = files("gatewayd.control.web") / "static"
@@ -69,5 +69,5 @@ def _environment() -> jinja2.Environment:
         "sections_of_project": navigation.OF_PROJECT,
         "sections_of_organisation": navigation.OF_ORGANISATION,
     }
-    environment.filters |= {"text": text, "plain": plain, "count": "{:,}".format}
+    environment.filters |= {"text": text, "short": short, "plain": plain, "count": "{:,}".format}
     return environment

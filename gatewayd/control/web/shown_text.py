@@ -53,6 +53,20 @@ def text(value: object) -> Shown:
     return Shown(f"<bdi>{''.join(_mark(each) if is_hidden(each) else escape(each) for each in found)}</bdi>")
 
 
+def short(value: object, most: int) -> Shown:
+    """As `text`, cut where its HTML has `most` characters: a mark takes seventy, so the length of a text bounds no page."""
+    parts: list[str] = []
+    length = 0
+    for each in str(value):
+        part = _mark(each) if is_hidden(each) else escape(each)
+        length += len(part)
+        if length > most:
+            parts.append("…")
+            break
+        parts.append(part)
+    return Shown(f"<bdi>{''.join(parts)}</bdi>")
+
+
 def _mark(character: str) -> str:
     name = unicodedata.name(character, "a character without a name").lower()
     return f'<span class="odd" title="{escape(name)}">{_code(character)}</span>'

@@ -6,6 +6,7 @@ from typing import Final
 from gatewayd.control.account.routes import ROUTES as ACCOUNT
 from gatewayd.control.api_keys.routes import ROUTES as API_KEYS
 from gatewayd.control.approvals.routes import ROUTES as APPROVALS
+from gatewayd.control.audit.page_routes import ROUTES as AUDIT_PAGES
 from gatewayd.control.audit.routes import ROUTES as AUDIT
 from gatewayd.control.databases.routes import ROUTES as DATABASES
 from gatewayd.control.gateways.link_service import PREFIX, link_service
@@ -20,6 +21,8 @@ from gatewayd.control.proxy.service import mcp_proxy
 from gatewayd.control.taint.routes import ROUTES as TAINT
 from gatewayd.control.tokens.routes import ROUTES as TOKENS
 from gatewayd.control.web.api import openapi_route
+from gatewayd.control.web.live import PREFIX as LIVE
+from gatewayd.control.web.live import live
 from gatewayd.control.web.route import Route
 from gatewayd.control.web.static import ROUTES as STATIC
 
@@ -37,10 +40,11 @@ _ROUTES: Final[tuple[Route, ...]] = (
     *GATEWAYS,
     *APPROVALS,
     *AUDIT,
+    *AUDIT_PAGES,
     *TAINT,
 )
 
 ROUTES: Final[tuple[Route, ...]] = (*_ROUTES, openapi_route(_ROUTES))
 
 # path prefix -> `async def handler(console, exchange, incoming, stop)`, for what must not go through quart
-EXCHANGES: Final[Mapping[str, object]] = {AGENTS_PREFIX: mcp_proxy, PREFIX: link_service}
+EXCHANGES: Final[Mapping[str, object]] = {AGENTS_PREFIX: mcp_proxy, PREFIX: link_service, LIVE: live}

@@ -1,0 +1,85 @@
+"""What a request asks of the audit: the filters in its address, its page of queries, its one query, and the proof of that."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from gatewayd.control.audit.one_query import find_events
+from gatewayd.control.audit.proof_text import NoProof, Proof, prove
+from gatewayd.control.audit.search import BadSearch, Filters, FoundPage, search
+from gatewayd.control.audit.stored import StoredEvent
+from gatewayd.control.web.answer import Refusal
+from gatewayd.control.web.call import Call
+
+_TIMES: Final = {"since": "since_ms", "until": "until_ms"}
+
+
+def filters_of(query: Mapping[str, str], zone: str = "UTC") -> Filters:
+    """The filters in an address; empty ones, as a form sends them, ask for nothing. `since` and `until` are times of `zone`, as a
+    form has them: 2026-11-22T14:00. Raises Refusal."""
+    names = {field.name for field in msgspec.structs.fields(Filters)}
+    given: dict[str, str | int] = {name: value for name, value in query.items() if name in names and value != ""}
+    for name, field in _TIMES.items():
+        if value := query.get(name):
+            given[field] = _milliseconds(name, value, zone)
+    try:
+        return msgspec.convert(given, Filters, strict=False)
+    except msgspec.ValidationError as wrong:
+        raise Refusal(400, str(wrong)) from None
+
+
+async def find_page(call: Call, rows: int = 50) -> FoundPage:
+    """Raises Refusal."""
+    query = call.incoming.query
+    try:
+        return await search(
+            call.console.store,
+            call.project.project_id,
+            filters_of(query, call.person.zone),
+            call.console.now_ms(),
+            query.get("cursor") or None,
+            rows=rows,
+        )
+    except BadSearch as bad:
+        raise Refusal(400, str(bad)) from None
+
+
+def next_address(call: Call, cursor: str) -> str:
+    """This address, from `cursor` on."""
+    rest = {name: value for name, value in call.incoming.query.items() if name != "cursor"}
+    return f"{call.incoming.path}?{urlencode(rest | {'cursor': cursor})}"
+
+
+async def events_of_query(call: Call) -> list[StoredEvent]:
+    """Of the query in the path. Raises Refusal 404."""
+    events = await find_events(call.console.store, call.project.project_id, call.args["query"])
+    if not events:
+        raise Refusal(404, "there is nothing here")
+    return events
+
+
+async def proof_or_why_not(call: Call, events: list[StoredEvent]) -> tuple[Proof | None, str | None]:
+    try:
+        return await prove(call.console, call.project.project_id, events), None
+    except NoProof as none:
+        return None, str(none)
+
+
+async def proof_of(call: Call) -> Proof:
+    """Of the query in the path. Raises Refusal."""
+    proof, why_not = await proof_or_why_not(call, await events_of_query(call))
+    if proof is None:
+        raise Refusal(409, why_not or "")
+    return proof
+
+
+def _milliseconds(name: str, value: str, zone: str) -> int:
+    try:
+        local = datetime.fromisoformat(value)
+        return int((local if local.tzinfo is not None else local.replace(tzinfo=ZoneInfo(zone))).timestamp() * 1000)
+    except (ValueError, OSError, OverflowError, KeyError):
+        raise Refusal(400, f"{name}: expected a time such as 2026-11-22T14:00") from None

@@ -1,0 +1,54 @@
+// Pages that follow what happens: a stream says that something has changed, and the page asks for itself again. What a person is doing
+// is left alone: nothing is replaced while a field, a link or a selection inside is in use, and it says so.
+"use strict";
+
+const followed = document.querySelector("[data-live]:not([data-live=''])");
+
+function isInUse() {
+  const selection = getSelection();
+  return followed.contains(document.activeElement) || (!selection.isCollapsed && followed.contains(selection.anchorNode));
+}
+
+function tell(text) {
+  const state = document.querySelector("[data-live-state]");
+  if (state) state.textContent = text;
+}
+
+let isAsking = false;
+let isStale = false;
+
+async function refresh() {
+  isStale = true;
+  if (isAsking) return;
+  if (isInUse()) return tell("there is something new; it is shown when you leave the list");
+  isAsking = true;
+  isStale = false;
+  try {
+    const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+    if (answer.redirected) return location.reload(); // signed out meanwhile
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = page.getElementById(followed.id);
+    if (answer.ok && fresh && !isInUse()) {
+      followed.replaceChildren(...fresh.childNodes);
+      tell("follows live");
+    } else isStale = true;
+  } catch {
+    isStale = true;
+  } finally {
+    isAsking = false;
+  }
+}
+
+if (followed) {
+  const stream = new EventSource(followed.dataset.live);
+  stream.addEventListener("open", () => {
+    tell("follows live");
+    if (isStale) refresh();
+  });
+  stream.addEventListener("changed", refresh);
+  stream.addEventListener("error", () => {
+    isStale = true; // what happens until the stream is back is asked for then
+    tell("connection lost; trying again");
+  });
+  followed.addEventListener("focusout", () => setTimeout(() => isStale && refresh(), 200));
+}
