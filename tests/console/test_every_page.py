@@ -69,5 +69,5 @@ def test_everything_is_reached_by_keyboard(desk: Desk, world: World, case: PageC
             break
         if place is not None:
             assert has_outline, page.evaluate("() => document.activeElement.outerHTML")
-            reached.append(place)
+            reached += [place] if reached[-1:] != [place] else []  # a field for a time has several stops inside
     assert reached == wanted

@@ -26,6 +26,7 @@ from gatewayd.control.settings import ControlSettings, load_control_settings, wi
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store, Transaction
 from tests.conftest import Postgres
+from tests.console.recorded import record
 from tests.control.browser import Browser
 from tests.control.conftest import found
 
@@ -118,6 +119,7 @@ async def _build(world: World, link: str, console: Console) -> None:
         await _sign_in(world, console, name)
     world.places["shop"] = await project(world, console, "Shop", ("main", "reporting"))
     world.places["empty"] = await project(world, console, "Warehouse", ("main",))
+    world.places |= await record(console, world.postgres, world.url, world.org, world.places["shop"])
 
 
 async def project(world: World, console: Console, name: str, databases: tuple[str, ...]) -> str:

@@ -63,6 +63,7 @@ class Rows:
         *,
         deny: str | None = None,
         table: str = "public.orders",
+        bundle: int | None = None,
         **columns: Any,
     ) -> str:
         """The three rows of a query that ran, the two of one that was denied; its id."""
@@ -71,7 +72,8 @@ class Rows:
         shared = {"query_id": query_id, "ts": ts, **columns}
         fingerprint = hashlib.sha256(sql.encode()).hexdigest()[:16]
         self.add("ATTEMPTED", {"sql_raw": sql, "sql_fingerprint": fingerprint}, **shared)
-        decided = {"statement_type": "SELECT", "tables_touched": [table], "dialect": "postgres"}
+        decided: dict[str, Any] = {"statement_type": "SELECT", "tables_touched": [table], "dialect": "postgres"}
+        decided |= {"bundle": bundle} if bundle is not None else {}
         if deny is not None:
             self.add("DECIDED", {"decision": "DENY", "policy_rule": deny, "reason": f"no {table}", **decided}, **shared)
         else:

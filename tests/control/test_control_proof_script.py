@@ -169,7 +169,7 @@ def test_rows_in_another_form_prove_in_neither(script: Path) -> None:
         {"payload": row["payload"].replace(":", ": ", 1)}, {"payload": '{"a":1,"a":1}'}, {"agent_name": 7},
         {"payload": "[" * 2000 + "]" * 2000},
     )  # fmt: skip
-    of_extra = (
+    of_extra: tuple[dict[str, Any], ...] = (
         {"more": 1}, {"seq": 0}, {"seq": 1 << 63}, {"seq": "1"}, {"seq": 1.5}, {"salt": None}, {"salt": ""}, {"commitment": ""},
         {"row": []}, {},
     )  # fmt: skip

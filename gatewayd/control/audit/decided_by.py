@@ -15,9 +15,9 @@ from gatewayd.control.policies.checked import CheckedPolicy, check_policy
 from gatewayd.control.policies.deciding_line import PolicyLine, deciding_line
 from gatewayd.control.policies.held_catalogs import catalog_heads
 from gatewayd.control.store.statement import Statement
+from gatewayd.judge import ANY_SALT, judge
+from gatewayd.policy.tools.expect import verdict_of
 from gatewayd.policy.tools.replay import Recorded, change_of
-from gatewayd.shields.judged import answered
-from gatewayd.sql.facts.analyze import analyze
 
 SQL_MOST: Final = 100_000
 
@@ -57,7 +57,7 @@ async def decided_by(console: Console, project_id: str, query: QuerySummary, bun
         policy = next((each.policy for each in named if each.name == query.database), None)
         if policy is None:
             return None
-        verdict = answered(analyze(sql), policy, catalog, rewriting=False)
+        verdict = verdict_of(judge(sql, policy, catalog, salt=ANY_SALT).told)
         recorded = Recorded("", 0, query.database, None, sql, "", decision, query.rule)  # type: ignore[arg-type]  # one of the two
         is_same = change_of(recorded, verdict) is None or (verdict.decision == "held" and decision == "ALLOW")
         return deciding_line(version.yaml, query.database, verdict) if is_same else None

@@ -36,7 +36,7 @@ class _Mark(msgspec.Struct, frozen=True):
 
 
 class Listener:
-    """One stream. `next` returns when the mark is another than the one that it returned last; the first one is not told."""
+    """One stream. The first mark is told, too: what has changed since the page was made is not lost."""
 
     def __init__(self, project_id: str, topic: Topic) -> None:
         self.project_id: Final = project_id
@@ -46,16 +46,16 @@ class Listener:
         self._changes = 0
 
     async def next(self) -> int:
-        """How many changes there have been."""
+        """Returns when the mark is another than the last one that was told: how many there have been."""
         await self._news.wait()
         self._news = trio.Event()
         return self._changes
 
     def tell(self, mark: str) -> None:
-        if self._mark is not None and mark != self._mark:
+        if mark != self._mark:
+            self._mark = mark
             self._changes += 1
             self._news.set()
-        self._mark = mark
 
 
 class LiveMarks:
