@@ -56,7 +56,7 @@ async def test_pages_cannot_be_framed_and_run_no_script_but_ours(plane: Plane) -
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     assert answer.headers["referrer-policy"] == "same-origin"
     assert answer.headers["cache-control"] == "no-store"
-    style = re.search(r'href="(/static/[^"]+)"', answer.text)
+    style = re.search(r'href="(/static/[^"]+[.]css)"', answer.text)
     assert style is not None
     found = await plane.browser().get(style[1])
     assert found.headers["content-type"] == "text/css; charset=utf-8"

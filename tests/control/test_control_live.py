@@ -1,7 +1,7 @@
 """Live pages: a stream tells of a change in its project and topic, to who may see it, and of nothing else."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import httpx
 import pytest
@@ -26,9 +26,17 @@ async def world(plane: Plane, store_url: str, postgres: Postgres) -> World:
 @asynccontextmanager
 async def stream(plane: Plane, world: World, who: str | None, path: str) -> AsyncIterator[httpx.Response]:
     headers = {"cookie": f"gatewayd={world.people[who][0]}"} if who else {}
-    async with httpx.AsyncClient(trust_env=False, timeout=30, verify=TLS) as client:
-        async with client.stream("GET", plane.url + path, headers=headers) as answer:
-            yield answer
+    async with (
+        httpx.AsyncClient(trust_env=False, timeout=30, verify=TLS) as client,
+        client.stream("GET", plane.url + path, headers=headers) as answer,
+    ):
+        yield answer
+
+
+async def next_data(lines: AsyncIterator[str]) -> str:
+    while not (line := await anext(lines)).startswith("data: "):
+        pass
+    return line
 
 
 async def test_a_change_is_told_to_the_pages_of_its_project(
@@ -49,11 +57,11 @@ async def test_a_change_is_told_to_the_pages_of_its_project(
     for topic, change in (("audit", recorded), ("approvals", pends)):
         async with stream(plane, world, "reviewer", f"/live/{world.project}/{topic}") as answer:
             assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
-            lines = (line async for line in answer.aiter_lines() if line.startswith("data: "))
-            assert await anext(lines) == "data: 1"
-            change(world.other_project, 7)
-            change(world.project, 5)
-            assert await anext(lines) == "data: 2"
+            async with aclosing(answer.aiter_lines()) as lines:
+                assert await next_data(lines) == "data: 1"
+                change(world.other_project, 7)
+                change(world.project, 5)
+                assert await next_data(lines) == "data: 2"
 
 
 async def test_whoever_may_not_see_the_page_has_no_stream(plane: Plane, world: World) -> None:
@@ -80,9 +88,8 @@ async def test_a_session_that_ends_ends_its_stream(
 ) -> None:
     monkeypatch.setattr("gatewayd.control.web.live.BEAT_S", 0.2)
     async with stream(plane, world, "reviewer", f"/live/{world.project}/audit") as answer:
-        lines = answer.aiter_lines()
-        async for line in lines:
-            if line == ":":
-                break
-        postgres.execute("DELETE FROM sessions", store_url)
-        assert all(not line.startswith("event") for line in [line async for line in lines])
+        async with aclosing(answer.aiter_lines()) as lines:
+            while await anext(lines) != ":":
+                pass
+            postgres.execute("DELETE FROM sessions", store_url)
+            assert [line async for line in lines if line.startswith("event")] == []
