@@ -203,7 +203,7 @@ class Committer:
         return batch, characters
 
     def _none_may_be_written(self, batch: list[Ticket]) -> bool:
-        """Whether each ticket is refused for an earlier one; it says why then. A refusal by one file is one by all later files."""
+        """Whether each ticket is refused for an earlier one; it says why then. A refusal by one file is one by all later ones."""
         for ticket in batch:
             ticket.error = ticket.refusal(self._generation)
         return all(ticket.error for ticket in batch)

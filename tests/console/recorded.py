@@ -1,7 +1,7 @@
 """What agents did in the world's shop: a gateway that has sent its catalog, a week of statements, and a head over them."""
 
 import random
-from typing import Final
+from typing import Any, Final
 
 from gatewayd.catalog import Catalog
 from gatewayd.control.console import Console
@@ -49,13 +49,14 @@ async def record(console: Console, postgres: Postgres, url: str, org: str, proje
     assert (await gateway.ask("catalog", body))[0].status_code == 200
     rows = gateway.rows
     begun = now_ms() - 6 * DAY_MS
-    shared = {"database": "main", "agent_intent": "the weekly report"}
+    shared: dict[str, Any] = {"database": "main", "agent_intent": "the weekly report"}
     for place in range(160):
         sql, table, deny = ASKED[min(dice.randrange(9), dice.randrange(6))]
         ts = begun + place * 6 * DAY_MS // 160
-        agent = dice.choice(("claude-code", "claude-code", "cursor"))
-        rows.query(sql, table=table, deny=deny, ts=ts, agent_name=agent, **shared)
-    hostile = {"database": "main", "agent_name": HOSTILE[:128], "agent_version": HOSTILE[:64], "agent_intent": HOSTILE * 4}
+        name = dice.choice(("claude-code", "claude-code", "cursor"))
+        rows.query(sql, table=table, deny=deny, ts=ts, agent_name=name, **shared)
+    agent = {"agent_name": HOSTILE[:128], "agent_version": HOSTILE[:64], "agent_intent": HOSTILE * 4}
+    hostile: dict[str, Any] = {"database": "main", **agent}
     places = {
         "long_query": rows.query(LONG, table=HOSTILE[:60], deny=HOSTILE[:50], **hostile),
         "hostile_query": rows.query(f"SELECT 1 -- {HOSTILE}", table=HOSTILE[:60], **hostile),
