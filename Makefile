@@ -44,7 +44,7 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 
 venv: $(VENV)/.dev  ## the development environment in .venv
 
-demo: $(VENV)/.run  ## PostgreSQL with a sample shop, a policy and gatewayd; Ctrl-C ends it
+demo: $(VENV)/.run  ## a sample shop, the console and an agent's address; Ctrl-C ends it
 	@$(BIN)/gatewayd demo
 
 test: lint types tests  ## everything that must hold before a commit: lint, types, all tests (below 10 minutes)

@@ -12,7 +12,7 @@ crashes takes the tree down with it: exit 1, the service manager restarts.
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
@@ -39,14 +39,25 @@ STOP_BEYOND_GRACE_S: Final = 15.0
 MakeStore = Callable[[str], Store]
 OnReady = Callable[[str, str | None], None]
 """Is given the console's address, and the first sign-in link while there is no owner yet."""
+Prepare = Callable[[Console], Awaitable[None]]
+"""Awaited once the store is of this version, before anybody is served."""
 
 
-async def serve(settings: ControlSettings, *, on_ready: OnReady | None = None, make_store: MakeStore = Store) -> int:
-    """Run until stopped by a signal; the exit code. `settings` have their secrets (`with_secrets`)."""
+async def nothing_more(_console: Console) -> None:
+    """The usual preparation."""
+
+
+async def serve(
+    settings: ControlSettings, *, on_ready: OnReady | None = None, prepare: Prepare = nothing_more, hangup_stops: bool = False
+) -> int:
+    """Run until stopped by a signal; the exit code. `settings` have their secrets (`with_secrets`).
+
+    With `hangup_stops` SIGHUP is a signal to stop.
+    """
     log.set_level(settings.log_level)
     for warning in settings.warnings:
         log.warning(log.CONFIGURATION_DOUBTFUL, detail=warning)
-    plane = ControlPlane(settings, on_ready, make_store)
+    plane = ControlPlane(settings, on_ready, prepare=prepare, hangup_stops=hangup_stops)
     try:
         await plane.run()
     except* Exception as crash:
@@ -69,12 +80,22 @@ def _crashed(crash: BaseExceptionGroup[BaseException]) -> int:
 class ControlPlane:
     """One run. `stop` is the first signal; a test sets it itself."""
 
-    def __init__(self, settings: ControlSettings, on_ready: OnReady | None = None, make_store: MakeStore = Store) -> None:
+    def __init__(
+        self,
+        settings: ControlSettings,
+        on_ready: OnReady | None = None,
+        make_store: MakeStore = Store,
+        *,
+        prepare: Prepare = nothing_more,
+        hangup_stops: bool = False,
+    ) -> None:
         self.exit_code = 0
         self.stop = trio.Event()
         self._settings = settings
         self._on_ready = on_ready
         self._make_store = make_store
+        self._prepare = prepare
+        self._signals = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hangup_stops else []))
         self._serving = trio.CancelScope()
         self._manager = ServiceManager(os.environ)
 
@@ -92,6 +113,7 @@ class ControlPlane:
     async def _over(self, store: Store) -> None:
         console = Console(self._settings, store)
         await migrate(store, console.replica, console.now_ms())
+        await self._prepare(console)
         link = await first_owner_link(console)
         with self._serving:
             async with trio.open_nursery() as services:
@@ -122,7 +144,7 @@ class ControlPlane:
                 self._on_ready(settings.public_url, link)
 
     async def _heed_signals(self, *, task_status: trio.TaskStatus[None]) -> None:
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with trio.open_signal_receiver(*self._signals) as signals:
             task_status.started()
             async for number in signals:
                 if self.stop.is_set():

@@ -14,6 +14,7 @@ from typing import Final
 from gatewayd.postgres.embedded import EmbeddedPostgres, EmbeddedUnavailable
 
 DATABASE: Final = "shop"
+CONTROL_DATABASE: Final = "control"
 ROLE: Final = "shop_agent"
 _UNFINISHED: Final = "shop_unfinished"
 
@@ -61,6 +62,13 @@ class Demo:
     @property
     def database_url(self) -> str:
         return self.server.url(user=ROLE, database=DATABASE)
+
+    @property
+    def control_database_url(self) -> str:
+        """The store of a control plane, in the same server."""
+        if not self.server.psql(f"SELECT 1 FROM pg_database WHERE datname = '{CONTROL_DATABASE}'"):
+            self.server.psql(f"CREATE DATABASE {CONTROL_DATABASE}")
+        return self.server.url(database=CONTROL_DATABASE)
 
     def port(self) -> int:
         """The port of the last time if it is free, so that configured clients find the demo again; else a new free one."""

@@ -1,4 +1,4 @@
-"""`gatewayd demo`: what it prints works as printed, it stops completely, and it finds its data again."""
+"""`gatewayd demo --engine-only`: what it prints works as printed, it stops completely, and it finds its data again."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from gatewayd.cli.demo import STATEMENTS
+from gatewayd.cli.demo.engine_only import STATEMENTS
 from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.cli.gatewayd_process import Running, run, serving
 
@@ -57,7 +57,7 @@ def postgres_of(state: Path) -> EmbeddedPostgres:
 
 
 async def test_what_it_prints_works(state: Path) -> None:
-    with serving(["demo", "--state", str(state)]) as demo:
+    with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
         url = url_of(demo)
         configurations = [json.loads(line) for line in demo.text.splitlines() if line.strip().startswith('{"mcpServers"')]
         http, stdio = (configuration["mcpServers"]["shop"] for configuration in configurations)
@@ -75,7 +75,7 @@ async def test_what_it_prints_works(state: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_it_stops_completely(state: Path, number: signal.Signals) -> None:
-    with serving(["demo", "--state", str(state)]) as demo:
+    with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
         url_of(demo)
         assert postgres_of(state).postmaster() is not None
         assert demo.stop(number) == 0
@@ -84,13 +84,13 @@ def test_it_stops_completely(state: Path, number: signal.Signals) -> None:
 
 
 async def test_it_keeps_data_policy_and_address(state: Path) -> None:
-    with serving(["demo", "--state", str(state)]) as demo:
+    with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
         first = url_of(demo)
         assert (await ask(first, "UPDATE orders SET status = 'open' WHERE id = 17"))["allowed"]
         demo.stop()
     policy = state / "policy.yaml"
     policy.write_text(policy.read_text(encoding="utf-8").replace("secrets: deny", "secrets: read"), encoding="utf-8")
-    with serving(["demo", "--state", str(state)]) as demo:
+    with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
         assert url_of(demo) == first
         answer = await ask(first, "SELECT status FROM orders WHERE id = 17")
         assert answer["rows"] == [{"status": "open"}]
@@ -100,12 +100,12 @@ async def test_it_keeps_data_policy_and_address(state: Path) -> None:
 
 
 def test_after_a_crash_it_finds_its_postgres_and_stops_it(state: Path) -> None:
-    with serving(["demo", "--state", str(state)]) as demo:
+    with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
         url_of(demo)
         demo.stop(signal.SIGKILL)
     left = postgres_of(state).postmaster()
     assert left is not None
-    with serving(["demo", "--state", str(state)]) as demo:
+    with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
         url_of(demo)
         assert postgres_of(state).postmaster() == left
         demo.stop()
@@ -113,9 +113,9 @@ def test_after_a_crash_it_finds_its_postgres_and_stops_it(state: Path) -> None:
 
 
 def test_a_second_one_in_the_same_folder_is_refused(state: Path) -> None:
-    with serving(["demo", "--state", str(state)]) as demo:
+    with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
         url_of(demo)
-        second = run(["demo", "--state", str(state)])
+        second = run(["demo", "--engine-only", "--state", str(state)])
         assert (second.returncode, second.stdout) == (69, "")
         assert "--state" in second.stderr
         assert postgres_of(state).postmaster() is not None
@@ -123,11 +123,11 @@ def test_a_second_one_in_the_same_folder_is_refused(state: Path) -> None:
 
 
 def test_a_policy_broken_by_hand_is_told(state: Path) -> None:
-    with serving(["demo", "--state", str(state)]) as demo:
+    with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
         url_of(demo)
         demo.stop()
     (state / "policy.yaml").write_text("table_acces: {}\n", encoding="utf-8")
-    shown = run(["demo", "--state", str(state)])
+    shown = run(["demo", "--engine-only", "--state", str(state)])
     assert (shown.returncode, shown.stdout) == (78, "")
     assert "table_acces" in shown.stderr
     assert postgres_of(state).postmaster() is None
@@ -136,7 +136,7 @@ def test_a_policy_broken_by_hand_is_told(state: Path) -> None:
 async def test_personal_data_is_masked_alike_every_time(state: Path) -> None:
     answers = []
     for _ in range(2):
-        with serving(["demo", "--state", str(state)]) as demo:
+        with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
             answers.append(await ask(url_of(demo), "SELECT email, tax_id FROM customers ORDER BY id LIMIT 3"))
             demo.stop()
     assert answers[0]["rows"] == answers[1]["rows"]
@@ -148,7 +148,7 @@ async def test_personal_data_is_masked_alike_every_time(state: Path) -> None:
 
 def test_the_shop_is_the_same_everywhere(state: Path) -> None:
     """Pins the data: the README, screenshots and people's notes speak about it."""
-    with serving(["demo", "--state", str(state)]) as demo:
+    with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
         url_of(demo)
         total = "SELECT sum(quantity * unit_price) FROM order_lines"
         assert postgres_of(state).psql(total, "shop") == "4753494.00"

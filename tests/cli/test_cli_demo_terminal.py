@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.cli.demo import STATEMENTS
+from gatewayd.cli.demo.self_host import STATEMENTS
 from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.cli.gatewayd_process import COMMAND, environment
 

@@ -57,6 +57,11 @@ class Link(msgspec.Struct, frozen=True):
     ends_ms: int
 
     @property
+    def founds(self) -> bool:
+        """Whether whoever takes it founds an organisation. The demo's owner comes into one that is there."""
+        return self.kind == "first_owner" and self.org_id is None
+
+    @property
     def in_projects(self) -> list[ProjectRole]:
         return msgspec.json.decode(self.project_roles, type=list[ProjectRole])
 

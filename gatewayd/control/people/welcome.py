@@ -65,7 +65,7 @@ async def welcome(call: Call) -> Answer:
         return await _join(call, link, form, shown)
     email = form.email if link.email is None else link.email
     wrong = email_problem(email) or name_problem(form.name) or password_problem(form.password, email)
-    if link.kind == "first_owner":
+    if link.founds:
         wrong = wrong or name_problem(form.organisation)
     if wrong is not None:
         return page(call, _PAGE, 400, **shown | {"problem": wrong, "form": form})
@@ -93,7 +93,7 @@ async def _new_person(call: Call, form: WelcomeForm, email: str, shown: dict[str
             await tx.run(ADD_ORGANISATION, org_id, form.organisation.strip(), now_ms)
             await trail.begin(tx, org_id)
         await _place(tx, link, person_id, org_id, now_ms)
-        action = "organisation.founded" if link.kind == "first_owner" else "invitation.accepted"
+        action = "organisation.founded" if link.founds else "invitation.accepted"
         act = Act(action, person_id, details={"email": email.strip(), "name": form.name.strip(), "role": link.role or ""})
         await record(tx, org_id, act, act_id, salt, now_ms)
         await entered.begin(tx, org_id)
