@@ -12,6 +12,9 @@ import msgspec
 from gatewayd.keys.ed25519 import SigningKey, strict_base64
 from gatewayd.keys.note import NoteRefused, sign_note, text_of
 
+WITNESS_NAME: Final = "gatewayd-control/{}"
+"""What a control plane's key is called by, with its key id: it signs heads of gateways' files that it holds, as a witness."""
+
 _ORIGIN: Final = r"gatewayd/([0-9a-f]{32})/([0-9A-HJKMNP-TV-Z]{26})"
 _TEXT: Final = re.compile(_ORIGIN + r"\n(0|[1-9][0-9]{0,18})\n([A-Za-z0-9+/]{43}=)\n(?:.+\n)*")
 

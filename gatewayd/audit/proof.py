@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from gatewayd.audit import kept_heads
-from gatewayd.audit.heads import Head, head_in
+from gatewayd.audit.heads import WITNESS_NAME, Head, head_in
 from gatewayd.audit.leaf import Facts, PayloadRefused, canonical, commitment_of, facts_of, leaf_of
 from gatewayd.audit.meta import read_meta
 from gatewayd.audit.reader import Trees
@@ -49,12 +49,13 @@ class _Extra(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ProvedRow(msgspec.Struct, frozen=True):
-    """A row that is under `head`, with its columns by name."""
+    """A row that is under `head`, with its columns by name. `signer` signed the head: the gateway, or a witness of its file."""
 
     row: dict[str, Any]
     seq: int
     head: Head
     is_erased: bool
+    signer: VerifierKey
 
 
 def prove(connection: sqlite3.Connection, id_: str, trees: Trees) -> str:
@@ -108,7 +109,7 @@ def _checked(block: str, keys: Sequence[VerifierKey]) -> ProvedRow:
         raise ProofRefused("it is not in the form of a tlog-proof")
     text, signer = open_note(matched[4], keys)
     head = head_in(text)
-    if head.key_id != signer.key.key_id:
+    if head.key_id != signer.key.key_id and signer.name != WITNESS_NAME.format(signer.key.key_id):
         raise ProofRefused("its origin names another key than the one that signed it")
     encoded = strict_base64(matched[1])
     try:
@@ -125,7 +126,7 @@ def _checked(block: str, keys: Sequence[VerifierKey]) -> ProvedRow:
         raise ProofRefused("its row is not the one that the head is over")
     if canonical({name: value for name, value in msgspec.to_builtins(extra).items() if value is not None}) != encoded:
         raise ProofRefused("its row is not in the form that gatewayd writes")
-    return ProvedRow(extra.row, extra.seq, head, extra.salt is None)
+    return ProvedRow(extra.row, extra.seq, head, extra.salt is None, signer)
 
 
 def _commitment(extra: _Extra, facts: Facts) -> bytes:

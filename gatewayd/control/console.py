@@ -8,6 +8,7 @@ from typing import Final, final
 import trio
 
 from gatewayd.audit.ids import new_ulid
+from gatewayd.control.approvals.traffic import ApprovalTraffic
 from gatewayd.control.engines.engines import Engines
 from gatewayd.control.gateways.traffic import LinkTraffic
 from gatewayd.control.people.passwords import Hashes
@@ -41,6 +42,7 @@ class Console:
         self.hashes: Final = Hashes()
         self.link: Final = LinkTraffic()
         self.live: Final = LiveMarks()
+        self.approvals: Final = ApprovalTraffic()
         self.catalogs: Final = HeldCatalogs()
         self.judging: Final = trio.CapacityLimiter(1)
         """Policies that are tried on what was recorded take a core for seconds: one at a time."""

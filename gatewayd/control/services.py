@@ -36,6 +36,18 @@ async def wake_pages(console: Console) -> None:
     await console.live.run(console.store)
 
 
+async def wake_approvals(console: Console) -> None:
+    """Wakes those who wait here for a decision or for a change of a list."""
+    await console.approvals.run(console.store, console.now_ms)
+
+
 SERVICES: Final[tuple[Service, ...]] = (
-    audit_days, sweep_people, wake_polls, wake_pages, forget_audit, run_engines, write_token_use,
-)  # fmt: skip
+    audit_days,
+    sweep_people,
+    wake_polls,
+    wake_pages,
+    wake_approvals,
+    forget_audit,
+    run_engines,
+    write_token_use,
+)

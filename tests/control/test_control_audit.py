@@ -21,7 +21,7 @@ from gatewayd.control.audit.rollup import BY_DAY, DayCount
 from gatewayd.control.audit.search import BadSearch, Filters, search
 from gatewayd.control.audit.summary import QuerySummary
 from gatewayd.control.store.store import Store
-from gatewayd.keys.note import verifier_key
+from gatewayd.keys.note import VerifierKey, verifier_key
 from gatewayd.link.formats.answers import Ack, Conflict, read_answer
 from tests.control.conftest import Plane
 from tests.control.gateway_of_tests import Rows, TestGateway, now_ms
@@ -193,6 +193,11 @@ async def test_the_proof_of_one_query_holds_offline_under_the_gateway_s_own_head
     assert [each.event_type for each in shown(events).events] == ["ATTEMPTED", "DECIDED"]
     witnessed = await prove(world.console, world.project, events)
     assert witnessed.is_witnessed
+    under_witness = check_proof(witnessed.text, [verifier_key(each) for each in witnessed.keys])
+    assert {each.signer.name.partition("/")[0] for each in under_witness} == {"gatewayd-control"}
+    false = [VerifierKey("gatewayd/0", verifier_key(each).key) for each in witnessed.keys]
+    with pytest.raises(ProofRefused):
+        check_proof(witnessed.text, false)
     await gateway.poll(note=gateway.rows.note(gateway.identity))
     await gateway.poll(note=Rows(9).note(TestGateway("", 9).identity))  # of somebody else: left aside
     proof = await prove(world.console, world.project, events)

@@ -43,4 +43,5 @@ def command(file: str, keys: tuple[str, ...], as_json: bool) -> None:
                 output.line((f"  {name:<15} ", "dim"), (shown, ""))
     head = proved[0].head
     rows = f"{len(proved)} row{'' if len(proved) == 1 else 's'}"
-    remark(f"proved: {rows} of query {proved[0].row['query_id']}, under the head of {head.size} rows signed by {head.key_id}")
+    signer = proved[0].signer.name
+    remark(f"proved: {rows} of query {proved[0].row['query_id']}, under the head of {head.size} rows signed by {signer}")

@@ -70,7 +70,6 @@ BEGIN_HEAD: Final = Statement(
     "INSERT INTO approval_heads (project_id, version) VALUES ($1, 0) ON CONFLICT (project_id) DO NOTHING"
 )
 MOVE_HEAD: Final = Statement("UPDATE approval_heads SET version = version + 1 WHERE project_id = $1 RETURNING version")
-HEAD: Final = Statement("SELECT version FROM approval_heads WHERE project_id = $1")
 MINUTES: Final = Statement("SELECT minutes FROM approval_times WHERE project_id = $1 AND database_name = $2")
 
 

@@ -13,7 +13,6 @@ from gatewayd.approvals.messages import GateAsk, GrantState
 from gatewayd.approvals.rules import RequestStanding, status_of
 from gatewayd.audit.ids import is_ulid
 from gatewayd.control.approvals.answer import read_ask
-from gatewayd.control.approvals.requests import HEAD
 from gatewayd.control.console import Console
 from gatewayd.control.projects.find import FIRST_ID
 from gatewayd.control.store.statement import Statement
@@ -142,11 +141,6 @@ async def over(console: Console, project_id: str, before: str = LAST_ID) -> Show
 async def pending_count(console: Console, project_id: str) -> int:
     """How many wait for a decision; COUNTED: so many or more."""
     return int(await console.store.value(PENDING_COUNT, project_id, console.now_ms(), COUNTED))
-
-
-async def list_version(console: Console, project_id: str) -> int:
-    """Rises whenever a request is opened or decided: a page that shows the list is old when it has another one."""
-    return int(await console.store.value(HEAD, project_id) or 0)
 
 
 async def one(console: Console, project_id: str, approval_id: str) -> OneRequest | None:

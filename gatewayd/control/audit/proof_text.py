@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.audit.heads import Head
+from gatewayd.audit.heads import WITNESS_NAME, Head
 from gatewayd.audit.leaf import canonical, facts_of, leaf_of
 from gatewayd.audit.rows import COLUMNS
 from gatewayd.audit.tree import root_from_inclusion
@@ -47,7 +47,7 @@ class Proof(msgspec.Struct, frozen=True):
 async def prove(console: Console, project_id: str, events: list[StoredEvent]) -> Proof:
     """Raises NoProof."""
     witness = signers(console.secrets.signing)[0]
-    witness_name = f"gatewayd-control/{witness.key_id}"
+    witness_name = WITNESS_NAME.format(witness.key_id)
 
     async def work(tx: Transaction) -> Proof:
         blocks: list[str] = []

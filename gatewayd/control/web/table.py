@@ -5,6 +5,8 @@ from typing import Final
 
 from gatewayd.control.account.routes import ROUTES as ACCOUNT
 from gatewayd.control.api_keys.routes import ROUTES as API_KEYS
+from gatewayd.control.approvals.gate_service import PREFIX as GATE_PREFIX
+from gatewayd.control.approvals.gate_service import gate_service
 from gatewayd.control.approvals.routes import ROUTES as APPROVALS
 from gatewayd.control.audit.page_routes import ROUTES as AUDIT_PAGES
 from gatewayd.control.audit.routes import ROUTES as AUDIT
@@ -47,4 +49,9 @@ _ROUTES: Final[tuple[Route, ...]] = (
 ROUTES: Final[tuple[Route, ...]] = (*_ROUTES, openapi_route(_ROUTES))
 
 # path prefix -> `async def handler(console, exchange, incoming, stop)`, for what must not go through quart
-EXCHANGES: Final[Mapping[str, object]] = {AGENTS_PREFIX: mcp_proxy, PREFIX: link_service, LIVE: live}
+EXCHANGES: Final[Mapping[str, object]] = {
+    AGENTS_PREFIX: mcp_proxy,
+    PREFIX: link_service,
+    GATE_PREFIX: gate_service,
+    LIVE: live,
+}
