@@ -13,9 +13,10 @@ from gatewayd.approvals.messages import ROWS_COUNTED
 from gatewayd.catalog import Catalog
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
-from gatewayd.sql.text.parse import Node, NotParsed, Tree, is_large, parse
+from gatewayd.sql.text.parse import Node, NotParsed, Tree, parse
 from gatewayd.sql.text.tokens import scan
 
+LONGEST: Final = 16 * 1024
 _OPEN, _CLOSE = "ASCII_40", "ASCII_41"
 _SOURCES: Final = ("SELECT", "WITH", "TABLE", "VALUES", _OPEN)
 _POSITION: Final = re.compile(r',?"(?:\w*location|stmt_len|\w*list_(?:start|end))":-?\d+')
@@ -38,7 +39,7 @@ class Uncountable(Exception):
 
 def counting(statement: Statement, catalog: Catalog) -> Counting:
     """How to count the rows of a write that the policy allows. Raises Uncountable."""
-    if is_large(statement.sql):
+    if len(statement.sql) > LONGEST:
         raise Uncountable("the statement is too long to be counted")
     try:
         tree = parse(statement.sql)
@@ -62,7 +63,7 @@ def counting(statement: Statement, catalog: Catalog) -> Counting:
 
 def explain(statement: Statement) -> str | None:
     """The statement's plain EXPLAIN; None for one that has no plan."""
-    if statement.category != "row write" or is_large(statement.sql):
+    if statement.category != "row write" or len(statement.sql) > LONGEST:
         return None
     return "EXPLAIN " + statement.sql.encode()[statement.text_start : statement.text_end].decode()
 

@@ -3,10 +3,9 @@
 The pipeline asks here before it runs a statement, dry-run instead of running it, so both get the same verdict, also while the
 catalog is not read yet."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from functools import partial
 from time import perf_counter
-from typing import TypeVar
 
 import trio
 
@@ -14,11 +13,9 @@ from gatewayd import log
 from gatewayd.corridor.gateway import Database, Masking
 from gatewayd.corridor.known_statements import Known
 from gatewayd.fairness import large_texts
-from gatewayd.judge import Verdict, judge
+from gatewayd.judge import Verdict, is_light, judge
 from gatewayd.policy.decide.outcomes import Denied
 from gatewayd.sql.facts.analyze import analyze
-
-T = TypeVar("T")
 
 
 class Deciding:
@@ -43,7 +40,11 @@ class Deciding:
         known = known_statements.get(sql)
         if known is None:
             began = perf_counter()
-            known = known_statements.add(sql, await self._asked(sql, partial(analyze, sql), shielded=False))
+            if large_texts.is_large(sql):
+                statement = await large_texts.in_thread(partial(analyze, sql), self.caller)
+            else:
+                statement = analyze(sql)
+            known = known_statements.add(sql, statement)
             self.parse_s = perf_counter() - began
         return known
 
@@ -80,15 +81,12 @@ class Deciding:
         ask = partial(
             judge, known.statement, policy, self.catalog, salt=salt, rewriting=rewriting, tainted=tainted, clock=perf_counter
         )
-        verdict = await self._asked(known.statement.sql, ask, shielded=True)
+        if is_light(known.statement, policy, self.catalog):
+            verdict = ask()
+        else:
+            verdict = await large_texts.in_thread(ask, self.caller, shielded=True)
         self.mask_s += verdict.mask_s
         return verdict
-
-    async def _asked(self, sql: str, ask: Callable[[], T], *, shielded: bool) -> T:
-        """What `ask` returns; of a large text in the thread for these."""
-        if large_texts.is_large(sql):
-            return await large_texts.in_thread(ask, self.caller, shielded=shielded)
-        return ask()
 
     async def _wait_for_catalog(self) -> None:
         if not self._waited:

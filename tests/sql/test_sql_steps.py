@@ -54,6 +54,11 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "catalog": lambda n: f"SELECT {joined(n, '(SELECT c.x{n} FROM pg_class c)')}",
     "catalog stars": lambda n: f"SELECT {joined(n, 'EXISTS (SELECT count(*), c.* FROM pg_class c)')}",
     "fields of a subquery": lambda n: f"SELECT {joined(n, 'q.w{n}')} FROM (SELECT * FROM wide, users) q",
+    "filtered calls": lambda n: f"SELECT {joined(n // 8, 'pg_get_constraintdef({n})')}",
+    "column lists of changes": lambda n: (
+        f"WITH {joined(n, 'q{n} (a, b) AS (DELETE FROM notes WHERE id = {n} RETURNING *)')} SELECT 1"
+    ),
+    "stars": lambda n: f"SELECT {joined(n // 4, '*')} FROM wide",
     "constants in bulk": lambda n: f"SELECT ssn FROM users WHERE id IN ({joined(n * 20, '{n}')})",
 }
 

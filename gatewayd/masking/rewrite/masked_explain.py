@@ -12,8 +12,7 @@ import msgspec
 from gatewayd.masking.rewrite.source_rewrite import Edit, NotRewritten, TooLarge, in_characters, parsed, plain, spliced
 from gatewayd.masking.rules.mentions import mentions, nodes
 from gatewayd.sql.facts.statement import Statement
-from gatewayd.sql.text.parse import NotParsed, parse
-from gatewayd.sql.text.tokens import scan
+from gatewayd.sql.text.parse import NotParsed, parse, tokens_of
 
 _GROUPS: Final = ("distinctClause", "groupClause", "larg")
 _WITHOUT_COSTS: Final = '{"DefElem":{"defname":"costs","arg":{"String":{"sval":"off"}},"defaction":"DEFELEM_UNSPEC"}}'
@@ -34,16 +33,16 @@ def refusal(statement: Statement, masked: frozenset[str]) -> str | None:
 def without_costs(statement: Statement) -> tuple[Statement, tuple[tuple[int, int, int], ...]]:
     """The same EXPLAIN with COSTS OFF. Raises NotRewritten."""
     tree = parse(statement.sql)
-    tokens = scan(tree.data[tree.start : tree.end])
+    tokens = tokens_of(tree)
     options = tree.node["ExplainStmt"].get("options", [])
     first, second = tokens[0], tokens[1]
     if not options:
-        edit = Edit(tree.start + first.end, tree.start + first.end, " (COSTS OFF) ")
+        edit = Edit(first.end, first.end, " (COSTS OFF) ")
     elif second.name == "ASCII_40":
         closing = next(token for token in tokens if token.name == "ASCII_41")  # options hold no brackets
-        edit = Edit(tree.start + closing.start, tree.start + closing.start, ", COSTS OFF")
+        edit = Edit(closing.start, closing.start, ", COSTS OFF")
     else:  # EXPLAIN VERBOSE …
-        edit = Edit(tree.start + second.start, tree.start + second.end, "(VERBOSE, COSTS OFF)")
+        edit = Edit(second.start, second.end, "(VERBOSE, COSTS OFF)")
     text = spliced(tree.data, [edit])
     try:
         node = parse(tree.data.decode(), whole=True).node

@@ -15,8 +15,9 @@ from pglast.parser import ParseError, parse_sql_json
 
 from gatewayd.masking.rules.mentions import nodes, words
 from gatewayd.sql.facts.statement import Statement
-from gatewayd.sql.text.parse import Node, Tree
-from gatewayd.sql.text.tokens import Token, quoted, scan
+from gatewayd.sql.text import bulk
+from gatewayd.sql.text.parse import Node, Tree, tokens_of
+from gatewayd.sql.text.tokens import quoted
 
 _OPEN: Final = "ASCII_40"
 _CLOSE: Final = "ASCII_41"
@@ -25,12 +26,10 @@ _OPENING: Final = (_OPEN, "ASCII_91")
 _CLOSING: Final = (_CLOSE, "ASCII_93")
 _HOLE: Final = "gatewayd_hole"
 _STAR: Final = "ASCII_42"
-_LOCATION: Final = re.compile(r',"location":-?\d+')  # most positions; it begins with plain text, and is searched for much faster
-_POSITION: Final = re.compile(r',?"(?:\w*location|stmt_len|\w*list_(?:start|end))":-?\d+')
-_OTHERS: Final = ('{"location":', '_location":', 'list_start":', 'list_end":')
 _MARK: Final = "gatewayd"
 MAX_REWRITTEN_BYTES: Final = 1024 * 1024
-MAX_REWRITTEN_JSON_BYTES: Final = 8 * 1024 * 1024
+MAX_ADDED_BYTES: Final = 256 * 1024
+MAX_REWRITTEN_JSON_BYTES: Final = 5 * 512 * 1024
 _KEPT_CHARACTERS: Final = 8192  # a tree takes about ten times its text
 _MARKED: Final = re.compile(r'"Range\w+":\{"gatewayd":(\d+)\}')
 _MOVING: Final = ("ColumnRef", "SubLink", "RangeVar")
@@ -50,8 +49,8 @@ class TooLarge(NotRewritten):
 
     def __init__(self) -> None:
         super().__init__(
-            f"this statement with the masks of its columns has more than {MAX_REWRITTEN_BYTES} bytes, or too many parts; send it "
-            "in several smaller ones, or name fewer masked columns and tables",
+            f"what the policy hides adds more than {MAX_ADDED_BYTES} bytes to this statement, or it has too many parts; send it "
+            "in several smaller ones, or name fewer masked columns, tables and functions of the catalog",
             shape=True,
         )
 
@@ -99,7 +98,8 @@ def rewrite(
     edits = sorted(cuts.edits, key=lambda edit: (edit.start, edit.end))
     if any(before.end > after.start for before, after in pairwise(edits)):
         raise NotRewritten("two places to replace overlap", shape=True)
-    if len(tree.data) + sum(len(edit.text) for edit in edits) > MAX_REWRITTEN_BYTES:
+    added = sum(len(edit.text.encode()) for edit in edits)
+    if added > MAX_ADDED_BYTES or len(tree.data) + added > MAX_REWRITTEN_BYTES:
         raise TooLarge
     text = spliced(tree.data, edits)
     _verify(text, tree, cuts)
@@ -125,7 +125,7 @@ class _Cuts:
         self.references: list[Node] = []  # bodies of these
         self.wrapped: list[Wrapped] = []
         self._data = tree.data
-        self._tokens = [Token(token.start + tree.start, token.end + tree.start, token.name) for token in _tokens(tree)]
+        self._tokens = tokens_of(tree)
         self._at = {token.start: index for index, token in enumerate(self._tokens)}
         bare: set[tuple[str, str]] = set()
         sampled: set[int] = set()
@@ -244,10 +244,6 @@ class _Cuts:
         return index
 
 
-def _tokens(tree: Tree) -> list[Token]:
-    return scan(tree.data[tree.start : tree.end])
-
-
 def spliced(data: bytes, edits: list[Edit]) -> str:
     pieces: list[bytes] = []
     at = 0
@@ -305,8 +301,7 @@ def parsed(sql: str) -> Node:
 
 def plain(node: Node) -> str:
     """A tree as text, without its positions."""
-    text = _LOCATION.sub("", msgspec.json.encode(node).decode())
-    return _POSITION.sub("", text) if any(other in text for other in _OTHERS) else text
+    return bulk.without_positions(msgspec.json.encode(node).decode())
 
 
 def _plain_query(query: str) -> str:

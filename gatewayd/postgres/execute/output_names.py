@@ -9,11 +9,12 @@ from typing import Final
 from gatewayd.catalog import Catalog
 from gatewayd.sql.facts.statement import Star, Statement
 
+MOST_COLUMNS: Final = 1664  # MaxTupleAttributeNumber
 NAME_BYTES: Final = 63  # PostgreSQL cuts longer identifiers (NAMEDATALEN)
 
 
 def output_names(statement: Statement, catalog: Catalog) -> tuple[str, ...] | None:
-    """Names of the result columns in order; None where neither text nor catalog can tell."""
+    """Names of the result columns in order; None where neither text nor catalog can tell, or PostgreSQL refuses so many."""
     names: list[str] = []
     for output in statement.outputs:
         if isinstance(output, str):
@@ -23,6 +24,8 @@ def output_names(statement: Statement, catalog: Catalog) -> tuple[str, ...] | No
         if columns is None:
             return None
         names += columns
+        if len(names) > MOST_COLUMNS:
+            return None
     return tuple(names)
 
 

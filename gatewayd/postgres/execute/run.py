@@ -19,7 +19,7 @@ from gatewayd.postgres.execute.row_bound import RowBound
 from gatewayd.postgres.execute.run_read import compose, read, refused
 from gatewayd.postgres.execute.run_show import show
 from gatewayd.postgres.execute.run_write import write
-from gatewayd.postgres.execute.wrap import NotWrapped, Sent, wrap_query
+from gatewayd.postgres.execute.wrap import NotWrapped, Sent, TooLargeToWrap, wrap_query
 from gatewayd.postgres.pool import Pool
 from gatewayd.sql.facts.statement import Statement
 
@@ -82,6 +82,10 @@ async def execute(
                 return await write(
                     connection, statement, limits, catalog, parameters, over, heap_order=ordered, bound=bound, holds=holds
                 )
+    except TooLargeToWrap:
+        raise ExecutionFailed(
+            "54000", "the statement is too large to be limited together with its WITH queries; send it in several smaller ones"
+        ) from None
     except NotWrapped:
         raise ExecutionFailed("XX000", "the statement could not be wrapped without changing it; nothing ran") from None
     except ExecutionFailed as failure:

@@ -8,10 +8,12 @@ from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
-from pglast.parser import ParseError, parse_sql_json, scan
+from pglast.parser import ParseError, parse_sql_json
 
 from gatewayd.policy.file.model import Limits
 from gatewayd.sql.facts.statement import Statement
+from gatewayd.sql.text import bulk
+from gatewayd.sql.text.parse import MAX_WHOLE_BYTES, Tree, tokens_of
 from gatewayd.sql.text.tokens import quoted
 
 _HEAD: Final = "COPY ("
@@ -27,6 +29,10 @@ addresses."""
 
 class NotWrapped(Exception):
     """The composed text does not contain the statement unchanged: a bug here, and nothing runs."""
+
+
+class TooLargeToWrap(NotWrapped):
+    """Its tree is too large to prove that: nothing runs."""
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -96,21 +102,29 @@ def wrap_returning(statement: Statement, limits: Limits, shown: Shown) -> Sent:
     Not the RETURNING list wrapped in place: `RETURNING *` cannot stand in a subquery, and the bytes could not be limited.
     """
     own, offset = own_text(statement)
-    original = _statement_tree(own)
     name = _unused_name(own)
-    has_with = "withClause" in next(iter(original.values()))
-    main = _main_keyword(own) if has_with else 0
-    opening = f"{', ' if has_with else 'WITH '}{name}{_column_list(shown)} AS (\n"
+    opening = f"{name}{_column_list(shown)} AS (\n"
     ending = f"\n) {_limited(limits, shown, counts=True)}({_opened(shown)}{name} AS q{_closed(shown)}) AS r){_TAIL}"
-    text = f"COPY ({own[:main]}{opening}{own[main:]}{ending}"
+    json = _json(own)
+    if '"withClause":' not in json:  # no WITH at any depth, and a constant cannot look like one
+        head = f"{_HEAD}WITH {opening}"
+        before, behind = _around(head, ending)
+        if bulk.without_positions(_json(f"{head}{own}{ending}")) != before + _bare(json) + behind:
+            raise NotWrapped
+        return Sent(f"{head}{own}{ending}", ((len(head), offset, len(own)),))
 
-    kind, node = next(iter(original.items()))
-    before = node.pop("withClause", {"ctes": []})
+    tree = _tree(own, json)
+    [(kind, node)] = tree.node.items()
+    has_with = "withClause" in node
+    main = _main_keyword(tree) if has_with else 0
+    opening = f"{', ' if has_with else 'WITH '}{opening}"
+    text = f"{_HEAD}{own[:main]}{opening}{own[main:]}{ending}"
+    known = node.pop("withClause", {"ctes": []})
     wrapped = _copied_query(text)["withClause"]
     *others, last = wrapped["ctes"]
     if not (
-        _equal(others, before["ctes"])
-        and wrapped.get("recursive", False) == before.get("recursive", False)
+        _equal(others, known["ctes"])
+        and wrapped.get("recursive", False) == known.get("recursive", False)
         and _equal(last["CommonTableExpr"]["ctequery"], {kind: node})
     ):
         raise NotWrapped
@@ -121,7 +135,8 @@ def wrap_returning(statement: Statement, limits: Limits, shown: Shown) -> Sent:
 def wrap_below_with(statement: Statement, limits: Limits, shown: Shown) -> Sent:
     """For a SELECT under a data-modifying WITH, which must stay at the top: only the main query is wrapped. Raises NotWrapped."""
     own, offset = own_text(statement)
-    assert statement.splice is not None
+    if statement.splice is None:
+        raise TooLargeToWrap
     data = own.encode()
     start, end = (len(data[: byte - statement.text_start].decode()) for byte in statement.splice)
     opening = f"{_limited(limits, shown, counts=False)}({_opened(shown)}(\n"
@@ -130,7 +145,7 @@ def wrap_below_with(statement: Statement, limits: Limits, shown: Shown) -> Sent:
         raise NotWrapped
     text = f"COPY ({own[:start]}{opening}{own[start:end]}{ending}"
 
-    node = _statement_tree(own)["SelectStmt"]
+    node = _tree(own, _json(own)).node["SelectStmt"]
     before = node.pop("withClause")
     wrapped = _copied_query(text)
     inner = wrapped
@@ -191,17 +206,33 @@ def _head_json(head: str) -> str:
     return probe[: probe.index('{"SelectStmt":{"valuesLists"')]
 
 
-def _statement_tree(sql: str) -> dict[str, Any]:
-    """The one statement of a text, as {kind: node}."""
-    statements = msgspec.json.decode(_json(sql))["stmts"]
+@lru_cache(maxsize=64)
+def _around(head: str, ending: str) -> tuple[str, str]:
+    """What the tree of a wrapped statement holds before and behind its own tree, both as text without positions."""
+    probe = "INSERT INTO t DEFAULT VALUES RETURNING 1"
+    before, _, behind = bulk.without_positions(_json(f"{head}{probe}{ending}")).partition(_bare(_json(probe)))
+    return before, behind
+
+
+def _bare(json: str) -> str:
+    """The tree of the one statement, as text without positions."""
+    start, end = json.index('"stmt":') + len('"stmt":'), json.rindex("}]}")
+    return bulk.without_positions(json[start:end])
+
+
+def _tree(sql: str, json: str) -> Tree:
+    """The one statement of a text. Raises NotWrapped."""
+    if len(json) > MAX_WHOLE_BYTES:
+        raise TooLargeToWrap
+    statements = msgspec.json.decode(json)["stmts"]
     if len(statements) != 1:
         raise NotWrapped
-    tree: dict[str, Any] = statements[0]["stmt"]
-    return tree
+    data = sql.encode()
+    return Tree(data, json, statements[0]["stmt"], 0, len(data))
 
 
 def _copied_query(text: str) -> dict[str, Any]:
-    query: dict[str, Any] = _statement_tree(text)["CopyStmt"]["query"]["SelectStmt"]
+    query: dict[str, Any] = _tree(text, _json(text)).node["CopyStmt"]["query"]["SelectStmt"]
     return query
 
 
@@ -224,17 +255,16 @@ def _equal(one: Any, other: Any) -> bool:
     return True
 
 
-def _main_keyword(sql: str) -> int:
+def _main_keyword(tree: Tree) -> int:
     """Where, in characters, the statement below the WITH clause begins."""
     depth = 0
-    for token in scan(sql):
+    for token in tokens_of(tree):
         if token.name == "ASCII_40":
             depth += 1
         elif token.name == "ASCII_41":
             depth -= 1
         elif depth == 0 and token.name in _MAIN_KEYWORDS:
-            start: int = token.start
-            return start
+            return len(tree.data[: token.start].decode())
     raise NotWrapped
 
 

@@ -30,7 +30,7 @@ _STEPS = steps(
 
 
 def analyze(sql: str) -> Statement | Unparsed:
-    """What the text of one statement says it will do. Texts for which `parse.is_large` holds are work for a worker thread."""
+    """What the text of one statement says it will do."""
     try:
         return _facts(sql, parse(sql))
     except NotParsed as refusal:

@@ -17,12 +17,15 @@ MAX_SKIPPED_BYTES = 64 * 1024 * 1024  # read over again while a deep and large t
 CONSTANT = re.compile(
     r'"A_Const":\{(?:"\w+":(?:\{(?:"\w+":(?:"[^"\\]*(?:\\.[^"\\]*)*"|[^"{}]*))?\}|true)(?:,"location":-?\d+)?)?\}'
 )
-_BOUNDARY = re.compile(r'\},(?=\{"\w)')
+_BOUNDARY = re.compile(r'\},(?=\{"\w|"(?!\w*(?:location|stmt_len|list_start|list_end|isnull)")\w)')
 _SAME_ROWS = re.compile(r'(\{"List":\{"items":\[[^\[\]]{1,65536}\]\}\},)\1+')
 _LONG_LIST = re.compile(r'(?:\{"A_Const":\{\}\},){1664,}')  # longer than any row or argument list can be
 _bodies = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _elements = msgspec.json.Decoder(list[msgspec.Raw])
 _any = msgspec.json.Decoder()
+_LOCATION = re.compile(r',"location":-?\d+')  # most positions; it begins with plain text, and is searched for much faster
+_POSITION = re.compile(r',?"(?:\w*location|stmt_len|\w*list_(?:start|end))":-?\d+')
+_OTHERS = ('{"location":', '_location":', 'stmt_len":', 'list_start":', 'list_end":')
 
 
 class TooDeep(Exception):
@@ -30,7 +33,8 @@ class TooDeep(Exception):
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The text in pieces that end between two nodes of a list, never inside a constant."""
+    """The text in pieces that end between two nodes of a list or two fields of a node, never inside a constant nor before a
+    position, which goes together with its comma."""
     start = 0
     while len(text) - start > PIECE_BYTES:
         found = _BOUNDARY.search(text, start + PIECE_BYTES)
@@ -48,6 +52,16 @@ def without_bulk(json: str) -> str:
         bare = CONSTANT.sub('"A_Const":{}', piece)
         short.append(_LONG_LIST.sub('{"A_Const":{}},', _SAME_ROWS.sub(r"\1", bare)))
     return "".join(short)
+
+
+def without_positions(json: str) -> str:
+    """A tree as text, without where its parts stand: equal texts are equal trees."""
+    return "".join(map(_placeless, pieces(json)))
+
+
+def _placeless(piece: str) -> str:
+    text = _LOCATION.sub("", piece)
+    return _POSITION.sub("", text) if any(other in text for other in _OTHERS) else text
 
 
 def decode(json: str) -> Any:

@@ -5,7 +5,8 @@ Both cut a name after 63 bytes, each in its own encoding; and a server with one 
 
 from typing import Final
 
-from gatewayd.sql.text.tokens import Token, scan
+from gatewayd.sql.text.parse import parse, tokens_of
+from gatewayd.sql.text.tokens import Token
 
 NAME_BYTES: Final = 63
 
@@ -15,7 +16,7 @@ def other_name(sql: str) -> Token | None:
     if sql.isascii() and "&" not in sql:
         return None
     data = sql.encode()
-    for token in scan(data):
+    for token in tokens_of(parse(sql)):
         if token.name not in ("IDENT", "UIDENT"):
             continue
         text = data[token.start : token.end].decode()

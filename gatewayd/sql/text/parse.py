@@ -13,21 +13,23 @@ import msgspec
 from pglast.parser import ParseError, parse_sql_json
 
 from gatewayd.sql.text import bulk
-from gatewayd.sql.text.tokens import BLANK, scan
+from gatewayd.sql.text.tokens import BLANK, Token, scan
+from gatewayd.sql.text.weight import is_too_heavy
 
 Node = dict[str, Any]
 """A node's body, or `{type: body}` where the grammar allows several types."""
 
 MAX_BYTES = 1024 * 1024
-MAX_JSON_BYTES = 64 * 1024 * 1024  # the parser's answer
-MAX_TREE_BYTES = 8 * 1024 * 1024  # of it, what is left without constants in bulk: about a hundred thousand nodes
-MAX_WHOLE_BYTES = 4 * 1024 * 1024  # of it, where every node becomes an object
+MAX_JSON_BYTES = 32 * 1024 * 1024  # the parser's answer
+MAX_TREE_BYTES = 5 * 512 * 1024  # of it, what is left without constants in bulk: some thirty thousand nodes
+MAX_WHOLE_BYTES = 3 * 512 * 1024  # of it, where every node becomes an object, and the text is scanned
 MAX_TAIL_COMMENTS = 10_000
+TOO_MANY_PARTS = "the statement has too many parts; send it in several smaller ones"
 TOO_DEEP = "the statement is nested too deeply; flatten it"
-LARGE_BYTES = 16 * 1024  # from this size on the text is parsed in a worker thread
 MAX_RESCANS = 4_000_000  # characters the scanner may read again: some tens of milliseconds
 MAX_REPEATED_BYTES = 1_000_000  # text that multi-column assignments may repeat in the tree
 MAX_MESSAGE = 200
+SCANNED_BYTES = 8 * 1024  # at once
 
 _OPERATORS = re.compile(rb"[~!@#^&|`?+\-*/%<>=]{64,}")
 _SET = re.compile(rb"\bset\b", re.IGNORECASE)
@@ -55,11 +57,6 @@ class Tree(msgspec.Struct, frozen=True):
     node: Node  # {"SelectStmt": {...}}
     start: int
     end: int
-
-
-def is_large(sql: str) -> bool:
-    """Whether analysing this text may take longer than an event loop should be kept waiting: hand it to a worker thread."""
-    return len(sql) > LARGE_BYTES
 
 
 def parse(sql: str, *, whole: bool = False) -> Tree:
@@ -95,11 +92,26 @@ def _statements(json: str, *, whole: bool) -> list[Node]:
         elif len(json) <= MAX_JSON_BYTES and len(short := bulk.without_bulk(json)) <= MAX_TREE_BYTES:
             tree = bulk.decode(short)
         else:
-            raise NotParsed("the statement has too many parts; send it in several smaller ones")
+            raise NotParsed(TOO_MANY_PARTS)
     except (RecursionError, bulk.TooDeep):
         raise NotParsed(TOO_DEEP) from None
     statements: list[Node] = tree.get("stmts", [])
     return statements
+
+
+def tokens_of(tree: Tree) -> list[Token]:
+    """The statement's tokens, at their places in the whole text, scanned a piece at a time: the scanner keeps the interpreter for
+    a microsecond a token. A piece begins where the parser says that a token starts."""
+    starts = {tree.start, tree.end}
+    for piece in bulk.pieces(tree.json):
+        starts.update(map(int, _LOCATION.findall(piece)))
+    found: list[Token] = []
+    begin = tree.start
+    for start in sorted(starts):
+        if begin < start <= tree.end and (start - begin >= SCANNED_BYTES or start == tree.end):
+            found += (Token(each.start + begin, each.end + begin, each.name) for each in scan(tree.data[begin:start]))
+            begin = start
+    return found
 
 
 def place(data: bytes, position: int) -> str:
@@ -124,6 +136,8 @@ def _checked_bytes(sql: str) -> bytes:
         raise NotParsed("the statement holds runs of operator characters too long to scan")
     if len(data) > 2048:
         _check_repeats(data)
+    if is_too_heavy(data):
+        raise NotParsed(TOO_MANY_PARTS)
     return data
 
 
