@@ -78,7 +78,7 @@ def is_light(statement: Statement | Unparsed, policy: Policy, catalog: Catalog) 
         return True
     if any(use.name in filtered_functions.FUNCTIONS for use in statement.functions):
         return False
-    if not policy.hides_something:
+    if not policy.hides_something and policy.taint is None:
         return True
     if len(statement.sql) > LIGHT_HIDING_CHARACTERS:
         return False

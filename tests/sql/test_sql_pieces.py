@@ -40,4 +40,4 @@ def test_fingerprints_and_trees_are_the_same_by_pieces(sql: str, monkeypatch: py
 
 def test_a_chain_of_set_operations_is_taken_apart_too() -> None:
     json = parse_sql_json("SELECT 1" + " UNION SELECT 1" * 3_000)
-    assert max(map(len, bulk.pieces(json))) < 1.1 * bulk.PIECE_BYTES
+    assert len(list(bulk.pieces(json))) >= 3

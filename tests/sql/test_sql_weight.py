@@ -23,6 +23,7 @@ DENSE = {
     "subscripts": "SELECT " + ",".join(["a[1]"] * 4_000),
     "rows of names": "SELECT " + ",".join(["(a,a)"] * 4_000),
     "queries": "SELECT " + ",".join(["(SELECT)"] * 1_500),
+    "sums": "SELECT " + ", ".join(["1" + " + 1" * 60] * 100),
     "definitions": "CREATE TABLE t (" + ",".join(["a a"] * 4_000) + ")",
 }
 
@@ -39,7 +40,7 @@ def test_a_text_of_1_mib_that_is_all_parts_is_not_parsed(piece: str) -> None:
     assert "too many parts" in unparsed(sql).reason
 
 
-@pytest.mark.parametrize("hidden", ["/*'*/", "-- '\n", "/* /* */ ' */", "a$b$", "e'\\''", "'\\'"])
+@pytest.mark.parametrize("hidden", ["/*'*/", '"\'"', "-- '\n", "/* /* */ ' */", "a$b$", "e'\\''", "'\\'"])
 def test_what_looks_like_the_start_of_a_string_hides_no_parts(hidden: str) -> None:
     sql = f"SELECT {hidden} 1" + ",a+a" * 250_000 + f" {hidden}"
     assert is_too_heavy(sql.encode())
