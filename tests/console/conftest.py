@@ -14,7 +14,8 @@ from playwright.sync_api import sync_playwright
 from tests.conftest import Postgres, reserved_port
 from tests.console.chromium import ARGUMENTS, MISSING, chromium
 from tests.console.desk import Desk
-from tests.console.world import World, running
+from tests.console.running import running
+from tests.console.world import World
 
 HERE = Path(__file__).parent
 

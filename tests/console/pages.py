@@ -9,6 +9,8 @@ import msgspec
 
 
 class PageCase(msgspec.Struct, frozen=True):
+    """`who` None: nobody is signed in. `picture` False: it looks like another one."""
+
     name: str
     path: str
     heading: str
@@ -19,10 +21,37 @@ class PageCase(msgspec.Struct, frozen=True):
 
 
 PAGES: Final = (
-    PageCase("sign-in", "/sign-in", "Sign in", ("textbox:Mail address", "button:Sign in"), who=None),
-    PageCase("projects", "/", "Projects", ()),
-    PageCase("gateways", "/projects/{shop}/gateways", "Gateways", ("button:Make a token",)),
-    PageCase("people", "/people", "People", ("table:People",)),
+    PageCase("sign-in", "/sign-in", "Sign in", ("textbox:Mail address", "textbox:Password", "button:Sign in"), who=None),
+    PageCase("welcome", "/welcome/{invitation}", "You are invited", ("textbox:Your name", "button:Join"), who=None),
+    PageCase("again", "/again?next=/keys", "Sign in again", ("textbox:Password of ada@example.com", "button:Go on")),
+    PageCase("projects", "/", "Projects", ("table:Projects", "link:New project")),
+    PageCase("projects-none", "/", "Projects", ("heading:No project that you may see",), who="mary", picture=False),
+    PageCase("new-project", "/new-project", "New project", ("textbox:Name", "button:Make the project")),
+    PageCase("overview", "/projects/{shop}", "Shop", ("table:Databases", "img:Calls by hour", "link:Add a database")),
+    PageCase("overview-new", "/projects/{empty}", "Warehouse", ("heading:From here to the first query", "link:Connect an agent")),
+    PageCase("overview-auditor", "/projects/{shop}", "Shop", ("table:Databases",), who="carl", picture=False),
+    PageCase("add-database", "/projects/{shop}/add-database", "Add a database", ("textbox:Name", "button:Add the database")),
+    PageCase("database", "/projects/{shop}/databases/{database}", "main", ("table:What the test found",)),
+    PageCase(
+        "connect",
+        "/projects/{shop}/connect",
+        "Connect",
+        ("table:Tokens", "button:Make the token", "region:Configuration for Claude Code"),
+    ),
+    PageCase("connect-none", "/projects/{empty}/connect", "Connect", ("heading:No token yet",), picture=False),
+    PageCase("gateways", "/projects/{shop}/gateways", "Gateways", ("table:Gateways", "button:Make the command")),
+    PageCase("gateways-none", "/projects/{empty}/gateways", "Gateways", ("heading:No gateway yet",), picture=False),
+    PageCase("gateway", "/projects/{shop}/gateways/{gateway}", "Frankfurt", ("table:States over time",)),
+    PageCase("gateway-halted", "/projects/{shop}/gateways/{halted}", "Dublin, standby", ("heading:Over time",), picture=False),
+    PageCase("taint", "/projects/{shop}/taint", "Tainted grants", ("table:Tainted grants",)),
+    PageCase("taint-none", "/projects/{empty}/taint", "Tainted grants", ("heading:None",), picture=False),
+    PageCase("project-settings", "/projects/{shop}/settings", "Project settings", ("button:Save", "table:Roles in this project")),
+    PageCase("people", "/people", "People", ("table:People", "table:Open invitations", "button:Make an invitation")),
+    PageCase("people-auditor", "/people", "People", ("table:People",), who="carl", picture=False),
+    PageCase("keys", "/keys", "API keys", ("table:API keys", "button:Make the key")),
+    PageCase("trail", "/trail", "What people did", ("table:What people did",)),
+    PageCase("settings", "/settings", "Settings", ("heading:Stop everything", "button:Save")),
+    PageCase("account", "/account", "Account", ("table:Sessions", "textbox:Time zone", "button:Set the password")),
     PageCase("audit", "/projects/{shop}/audit", "Audit", ("button:Filter", "link:Statistics", "link:CSV", "heading:Newest")),
     PageCase("audit-found", "/projects/{shop}/audit?agent=cursor&decision=DENY", "Audit", ("heading:Found",), picture=False),
     PageCase("audit-live", "/projects/{shop}/audit?live=1", "Audit", ("link:Stop following",), picture=False),
@@ -32,4 +61,6 @@ PAGES: Final = (
     PageCase("query-long", "/projects/{shop}/audit/queries/{long_query}", "Refused statement", picture=False),
     PageCase("verify", "/projects/{shop}/audit/queries/{query}/verify", "Check a proof"),
     PageCase("verify-anybody", "/verify", "Check a proof", who=None, picture=False),
+    PageCase("nothing-here", "/projects/{shop}x", "Nothing here", ("link:To the projects",), status=404),
+    PageCase("not-allowed", "/settings", "Not allowed", ("link:To the projects",), who="carl", status=403, picture=False),
 )

@@ -1,6 +1,7 @@
 """`make pictures`: every page of the console into docs/pictures/, light and dark, 1280 and 390 wide. A person looks at them
 before they are committed."""
 
+import base64
 import os
 import shutil
 import sys
@@ -16,11 +17,13 @@ from tests.conftest import PASSWORD, QUICK, Postgres, reserved_port
 from tests.console.chromium import ARGUMENTS, MISSING, chromium
 from tests.console.desk import Desk
 from tests.console.pages import PAGES
-from tests.console.world import World, running
+from tests.console.running import running
+from tests.console.world import World
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "pictures"
 HIGHEST: Final = 1800
 """Pixels: of a long page, its beginning."""
+QUALITY: Final = 80
 WIDTHS: Final = (1280, 390)
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
@@ -56,7 +59,7 @@ def _draw(world: World, program: str, only: list[str]) -> None:
         browser = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
         desk = Desk(world, browser)
         for case in PAGES:
-            if only and case.name not in only:
+            if not case.picture or (only and case.name not in only):
                 continue
             page = desk.page(case.who, color_scheme="light")
             page.goto(world.path(case.path))
@@ -64,7 +67,7 @@ def _draw(world: World, program: str, only: list[str]) -> None:
                 for scheme in SCHEMES:
                     page.set_viewport_size({"width": width, "height": 800})
                     page.emulate_media(color_scheme=scheme)
-                    _take(page, FOLDER / f"{case.name}-{scheme}-{width}.png", width)
+                    _take(page, FOLDER / f"{case.name}-{scheme}-{width}.webp", width)
             page.context.close()
         browser.close()
 
@@ -72,7 +75,8 @@ def _draw(world: World, program: str, only: list[str]) -> None:
 def _take(page: Page, path: Path, width: int) -> None:
     height = min(page.evaluate("document.documentElement.scrollHeight"), HIGHEST)
     page.set_viewport_size({"width": width, "height": height})  # so that what sticks to the window is drawn once
-    page.screenshot(path=path)
+    shot = page.context.new_cdp_session(page).send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
+    path.write_bytes(base64.b64decode(shot["data"]))
 
 
 if __name__ == "__main__":

@@ -1,45 +1,18 @@
-"""A control plane in a process of its own, with something to show on every page: made with the code and the protocol that make it
-in earnest, so nothing is on a page that could not be there."""
+"""The world of these tests: where its control plane is, what its paths name, and whose sessions there are."""
 
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 import trio
 
 from gatewayd.control.console import Console
-from gatewayd.control.moment import moment
-from gatewayd.control.people import sessions
-from gatewayd.control.people.person import ADD, JOIN_ORGANISATION
-from gatewayd.control.people.rights import Role
-from gatewayd.control.people.sessions import Visitor
-from gatewayd.control.projects.create import create_project
-from gatewayd.control.settings import ControlSettings, load_control_settings, with_secrets
-from gatewayd.control.store.statement import Statement
-from gatewayd.control.store.store import Store, Transaction
+from gatewayd.control.settings import ControlSettings
+from gatewayd.control.store.store import Store
 from tests.conftest import Postgres
-from tests.console.recorded import record
-from tests.control.browser import Browser
-from tests.control.conftest import found
 
 T = TypeVar("T")
-
-ZONE: Final = "Europe/Vienna"
-OTHERS: Final[dict[str, tuple[str, Role]]] = {"grace": ("Grace Hopper", "reviewer"), "carl": ("Carl Gauss", "auditor")}
-WHERE: Final = Statement("SELECT org_id, person_id FROM memberships")
-
-
-class _Where(msgspec.Struct):
-    org_id: str
-    person_id: str
 
 
 class World(msgspec.Struct):
@@ -72,84 +45,3 @@ class World(msgspec.Struct):
 
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(trio.run, on_trio).result()
-
-
-@contextmanager
-def running(postgres: Postgres, port: int, folder: Path) -> Iterator[World]:
-    """From an empty database to a world; ends the control plane."""
-    dsn = postgres.create_database()
-    environ = {
-        "GATEWAY_SELF_HOST": "1",
-        "CONTROL_DATABASE_URL": dsn,
-        "CONTROL_PORT": str(port),
-        "CONTROL_STATE_DIR": str(folder / "state"),
-        "CONTROL_LOG_LEVEL": "warning",
-        "CONTROL_SHUTDOWN_GRACE_S": "1",
-    }
-    settings = with_secrets(load_control_settings(environ))
-    command = [sys.executable, "-m", "gatewayd", "control", "serve"]
-    environment = environ | {"PATH": os.environ["PATH"], "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-    try:
-        link = _first_link(process)
-        world = World(settings, postgres, dsn)
-        world.do(partial(_build, world, link))
-        yield world
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
-
-
-def _first_link(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if match := re.search(r"http://\S+/welcome/\S+", line):
-            return match[0]
-    raise AssertionError("the control plane ended before it was ready")
-
-
-async def _build(world: World, link: str, console: Console) -> None:
-    await found(Browser(world.url), link)
-    where = (await console.store.rows(_Where, WHERE))[0]
-    world.org, world.people["ada"] = where.org_id, where.person_id
-    world.postgres.execute(f"UPDATE people SET zone = '{ZONE}', name = 'Ada Lovelace'", world.dsn)
-    for name, (whole, role) in OTHERS.items():
-        world.people[name] = await _join(world, console, name, whole, role)
-    for name in world.people:
-        await _sign_in(world, console, name)
-    world.places["shop"] = await project(world, console, "Shop", ("main", "reporting"))
-    world.places["empty"] = await project(world, console, "Warehouse", ("main",))
-    world.places |= await record(console, world.postgres, world.url, world.org, world.places["shop"])
-
-
-async def project(world: World, console: Console, name: str, databases: tuple[str, ...]) -> str:
-    now = moment(console)
-    ids = tuple(console.new_id() for _ in databases)
-
-    async def work(tx: Transaction) -> str:
-        return await create_project(tx, console, world.org, world.people["ada"], name, databases, ids, now)
-
-    return await console.store.transaction(work)
-
-
-async def _join(world: World, console: Console, name: str, whole: str, role: Role) -> str:
-    person, now_ms = console.new_id(), console.now_ms()
-
-    async def work(tx: Transaction) -> None:
-        await tx.run(ADD, person, f"{name}@example.com", f"{name}@example.com", whole, None, now_ms)
-        await tx.run(JOIN_ORGANISATION, person, world.org, role, now_ms)
-
-    await console.store.transaction(work)
-    return person
-
-
-async def _sign_in(world: World, console: Console, name: str) -> None:
-    cookie = sessions.new_cookie(console.entropy(32))
-    visitor = Visitor("192.0.2.7", "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0")
-    session, now_ms = console.new_id(), console.now_ms()
-
-    async def work(tx: Transaction) -> None:
-        await sessions.begin(tx, cookie, session, world.people[name], world.org, now_ms, "password", visitor)
-
-    await console.store.transaction(work)
-    world.cookies[name] = ("gatewayd", cookie)

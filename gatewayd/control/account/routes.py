@@ -18,6 +18,7 @@ from gatewayd.control.web.answer import Answer, Refusal, json, to
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
+from gatewayd.control.web.said import said
 from gatewayd.control.web.times import is_zone
 
 _PAGE: Final = "account/pages/account.html"
@@ -47,7 +48,7 @@ async def set_profile(call: Call) -> Answer:
     if wrong is not None:
         return await _page(call, wrong, 400)
     await call.console.store.run(SET_PROFILE, call.person.person_id, form.name.strip(), form.zone)
-    return to("/account")
+    return said(call, to("/account"), "saved")
 
 
 async def set_password(call: Call) -> Answer:
@@ -63,19 +64,19 @@ async def set_password(call: Call) -> Answer:
         await tx.run(sessions.END_OTHERS, person.person_id, call.session.session_hash)
 
     await call.console.store.transaction(work)
-    return to("/account")
+    return said(call, to("/account"), "password-set")
 
 
 async def end_session(call: Call) -> Answer:
     ended = await call.console.store.run(sessions.END_ONE, call.person.person_id, _id(call, "session"))
     if not ended:
         raise Refusal(404, "there is nothing here")
-    return to("/account")
+    return said(call, to("/account"), "ended")
 
 
 async def end_others(call: Call) -> Answer:
     await call.console.store.run(sessions.END_OTHERS, call.person.person_id, call.session.session_hash)
-    return to("/account")
+    return said(call, to("/account"), "ended")
 
 
 async def choose_organisation(call: Call) -> Answer:
@@ -108,7 +109,7 @@ async def add_passkey(call: Call) -> Answer:
 async def remove_passkey(call: Call) -> Answer:
     if not await call.console.store.run(passkeys.REMOVE, call.person.person_id, _id(call, "passkey")):
         raise Refusal(404, "there is nothing here")
-    return to("/account")
+    return said(call, to("/account"), "removed")
 
 
 async def _page(call: Call, problem: str | None = None, status: int = 200) -> Answer:

@@ -9,6 +9,7 @@ from gatewayd.control.api_keys.api_key import FIND, OF_ORGANISATION, REVOKE, Api
 from gatewayd.control.people.person import name_problem
 from gatewayd.control.people.rights import PEOPLE_ONLY, RIGHTS, scopes
 from gatewayd.control.projects.find import FIRST_ID
+from gatewayd.control.projects.visible import visible
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act, record
 from gatewayd.control.web.answer import Answer, Refusal, to
@@ -16,6 +17,7 @@ from gatewayd.control.web.call import Call
 from gatewayd.control.web.gate import Standing, project_of
 from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
+from gatewayd.control.web.said import said
 
 _PAGE: Final = "api_keys/pages/api_keys.html"
 _MOST: Final = 1000
@@ -76,14 +78,18 @@ async def revoke(call: Call) -> Answer:
             await record(tx, call.org_id, act, event_id, salt, now_ms)
 
     await console.store.transaction(work)
-    return to("/keys")
+    return said(call, to("/keys"), "key-revoked")
 
 
 async def _page(call: Call, problem: str | None = None, status: int = 200, text: str | None = None) -> Answer:
     found = await call.console.store.rows(ApiKey, OF_ORGANISATION, call.org_id, FIRST_ID, _MOST)
     if not call.may("org.keys"):
         found = [key for key in found if key.person_id == call.person.person_id]
-    return page(call, _PAGE, status, keys=found, scopes=SCOPES, problem=problem, text=text, now_ms=call.console.now_ms())
+    options = [("", "every one that I may reach"), *((each.project_id, each.name) for each in await visible(call))]
+    return page(
+        call, _PAGE, status, keys=found, scopes=SCOPES, options=options, problem=problem, text=text,
+        now_ms=call.console.now_ms(),
+    )  # fmt: skip
 
 
 ROUTES: Final = (

@@ -17,6 +17,8 @@ from gatewayd.link.formats.status import DatabaseStatus
 SILENT_MS: Final = 120_000
 """A gateway polls every 30 s; one that was not heard for so long is shown as silent."""
 _MOST: Final = 500
+STATES_ROWS: Final = 100
+"""What `history` gives at a time."""
 
 NEWEST_BUNDLE: Final = Statement("SELECT version FROM bundle_heads WHERE project_id = $1")
 STATES: Final = Statement(

@@ -11,7 +11,7 @@ from gatewayd.control.audit.findings import SEE
 from gatewayd.control.gateways import gateway as gateways
 from gatewayd.control.gateways.enrol_tokens import make_token
 from gatewayd.control.gateways.enrolment import EnrolCommand, command_of
-from gatewayd.control.gateways.fleet import Fleet, PastState, fleet, history
+from gatewayd.control.gateways.fleet import STATES_ROWS, Fleet, PastState, fleet, history
 from gatewayd.control.gateways.gateway import Gateway, Standing
 from gatewayd.control.people.person import name_problem
 from gatewayd.control.store.store import Transaction
@@ -20,6 +20,7 @@ from gatewayd.control.web.answer import Answer, Refusal, json, to
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
+from gatewayd.control.web.said import said
 
 _PAGE: Final = "gateways/pages/gateways.html"
 _ONE_PAGE: Final = "gateways/pages/gateway.html"
@@ -88,8 +89,11 @@ async def _one(call: Call) -> Answer:
     found = next((each for each in shown.gateways if each.id == call.args["gateway"].upper()), None)
     if found is None:
         raise Refusal(404, "there is nothing here")
-    past = await history(call.console, call.project.project_id, found.id)
-    return page(call, _ONE_PAGE, gateway=found, newest=shown.newest_bundle, states=past)
+    before = call.incoming.query.get("before", "")
+    below = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else 1 << 62
+    past = await history(call.console, call.project.project_id, found.id, below)
+    more = f"{call.incoming.path}?before={past[-1].since_ms}" if len(past) == STATES_ROWS else None
+    return page(call, _ONE_PAGE, gateway=found, newest=shown.newest_bundle, states=past, more=more)
 
 
 async def _history(call: Call) -> Answer:
@@ -98,7 +102,7 @@ async def _history(call: Call) -> Answer:
 
 async def _change_page(call: Call) -> Answer:
     await _change(call, call.sent(ChangeForm))
-    return to(f"/projects/{call.project.project_id}/gateways/{_id(call, 'gateway')}")
+    return said(call, to(f"/projects/{call.project.project_id}/gateways/{_id(call, 'gateway')}"), "saved")
 
 
 async def _change_json(call: Call) -> Answer:
@@ -141,7 +145,7 @@ async def _urls(call: Call) -> Answer:
         await record(tx, call.org_id, act, event_id, salt, now_ms)
 
     await console.store.transaction(work)
-    return to(f"/projects/{project_id}/gateways/{gateway_id}")
+    return said(call, to(f"/projects/{project_id}/gateways/{gateway_id}"), "saved")
 
 
 async def _seen(call: Call) -> Answer:
@@ -155,7 +159,7 @@ async def _seen(call: Call) -> Answer:
         await record(tx, call.org_id, act, event_id, salt, now_ms)
 
     await console.store.transaction(work)
-    return to(f"/projects/{project_id}/gateways")
+    return said(call, to(f"/projects/{project_id}/gateways"), "seen")
 
 
 def _is_url(text: str) -> bool:

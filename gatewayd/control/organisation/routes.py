@@ -1,4 +1,4 @@
-"""People of an organisation: list, invite, roles, remove; and what they did."""
+"""People of an organisation: list, invite, roles, remove."""
 
 from typing import Final
 
@@ -12,16 +12,15 @@ from gatewayd.control.people.rights import ROLES, Role, may_change_role
 from gatewayd.control.projects.find import FIND, Project
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
-from gatewayd.control.trail.record import NEWEST, Act, Event, record
+from gatewayd.control.trail.record import Act, record
 from gatewayd.control.web.answer import Answer, Refusal, json, to
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
+from gatewayd.control.web.said import said
 
 _PEOPLE: Final = "organisation/pages/people.html"
-_TRAIL: Final = "organisation/pages/trail.html"
-_PAGE_ROWS: Final = 100
-_MOST_PEOPLE: Final = 10_000
+MEMBERS_MOST: Final = 10_000
 
 PEOPLE: Final = Statement(
     "SELECT m.person_id, p.email, p.name, m.role, m.since_ms FROM memberships AS m JOIN people AS p ON p.person_id = m.person_id"
@@ -85,7 +84,7 @@ async def people(call: Call) -> Answer:
 
 
 async def list_people(call: Call) -> Answer:
-    return json(People(await call.console.store.rows(Member, PEOPLE, call.org_id, _MOST_PEOPLE)))
+    return json(People(await call.console.store.rows(Member, PEOPLE, call.org_id, MEMBERS_MOST)))
 
 
 async def invite(call: Call) -> Answer:
@@ -133,17 +132,17 @@ async def withdraw(call: Call) -> Answer:
         await record(tx, call.org_id, Act("invitation.withdrawn", call.person.person_id, target=link_id), event_id, salt, now_ms)
 
     await console.store.transaction(work)
-    return to("/people")
+    return said(call, to("/people"), "removed")
 
 
 async def change_role(call: Call) -> Answer:
     await _change(call, _role(call.sent(RoleForm).role))
-    return to("/people")
+    return said(call, to("/people"), "saved")
 
 
 async def remove(call: Call) -> Answer:
     await _change(call, None)
-    return to("/people")
+    return said(call, to("/people"), "removed")
 
 
 async def _change(call: Call, after: Role | None) -> None:
@@ -171,18 +170,9 @@ async def _change(call: Call, after: Role | None) -> None:
     await console.store.transaction(work)
 
 
-async def trail(call: Call) -> Answer:
-    """What people did, newest first."""
-    before = call.incoming.query.get("before", "")
-    below = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else 1 << 62
-    events = await call.console.store.rows(Event, NEWEST, call.org_id, below, _PAGE_ROWS)
-    more = events[-1].seq if len(events) == _PAGE_ROWS else None
-    return page(call, _TRAIL, events=events, more=more)
-
-
 async def _page(call: Call, problem: str | None = None, status: int = 200, link: str | None = None) -> Answer:
     store = call.console.store
-    members = await store.rows(Member, PEOPLE, call.org_id, _MOST_PEOPLE)
+    members = await store.rows(Member, PEOPLE, call.org_id, MEMBERS_MOST)
     may_change = call.may("org.people")
     open_ones = await store.rows(Invitation, INVITATIONS, call.org_id, call.console.now_ms()) if may_change else []
     return page(
@@ -209,6 +199,5 @@ ROUTES: Final = (
     Route("POST", "/people/invitations/<invitation>/withdraw", withdraw, door="person", right="org.people", again=True),
     Route("POST", "/people/<person>/role", change_role, door="person", right="org.people", again=True, body=RoleForm),
     Route("POST", "/people/<person>/remove", remove, door="person", right="org.people", again=True),
-    Route("GET", "/trail", trail, door="person", right="org.audit"),
     Route("GET", "/api/v1/people", list_people, door="key", right="org.read", answer=People, summary="people and their roles"),
 )

@@ -17,6 +17,7 @@ BY_ID: Final = Statement(
 BY_EMAIL: Final = Statement(
     "SELECT person_id, email, name, password, zone, created_ms, disabled_ms FROM people WHERE email_key = $1"
 )
+NAME_OF: Final = Statement("SELECT name FROM people WHERE person_id = $1")
 ADD: Final = Statement(
     "INSERT INTO people (person_id, email, email_key, name, password, password_ms, created_ms)"
     " VALUES ($1, $2, $3, $4, $5, $6, $6)"

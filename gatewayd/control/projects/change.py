@@ -70,10 +70,14 @@ async def new_project(call: Call, wanted: NewProject) -> str:
 
 async def set_paused(call: Call, note: str, *, paused: bool) -> None:
     """Pause or resume; nothing happens when it is so already. Raises Refusal for a note that is too long."""
+    await pause_project(call, call.project.project_id, note, paused=paused)
+
+
+async def pause_project(call: Call, project_id: str, note: str, *, paused: bool) -> None:
+    """As `set_paused`, of any project of the organisation."""
     if len(note) > _NOTE:
         raise Refusal(400, f"note: found {len(note)} characters; expected at most {_NOTE}")
-    console, now = call.console, moment(call.console)
-    project_id, person_id = call.project.project_id, call.person.person_id
+    console, now, person_id = call.console, moment(call.console), call.person.person_id
 
     async def work(tx: Transaction) -> None:
         if not await tx.run(SET_STATE, call.org_id, project_id, "paused" if paused else "enforced", note or None):

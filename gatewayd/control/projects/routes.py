@@ -4,12 +4,18 @@ from typing import Final
 
 import msgspec
 
+from gatewayd.control.audit.rollup import BY_DAY, DayCount
+from gatewayd.control.gateways.fleet import SILENT_MS
+from gatewayd.control.gateways.gateway import OF_PROJECT, Gateway
+from gatewayd.control.projects.find import FIRST_ID, Project
 from gatewayd.control.projects.visible import visible
+from gatewayd.control.store.days import day_number, day_of
 from gatewayd.control.web.answer import Answer, json
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
 
+_GATEWAYS: Final = 500
 _HOME: Final = "projects/pages/projects.html"
 
 
@@ -18,6 +24,16 @@ class ProjectShown(msgspec.Struct, frozen=True):
     name: str
     state: str
     created_ms: int
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """One line of the first page. Counts are of today, UTC."""
+
+    project: Project
+    gateways: int
+    enforcing: int
+    calls: int
+    denied: int
 
 
 class Projects(msgspec.Struct, frozen=True):
@@ -35,7 +51,18 @@ class Me(msgspec.Struct, frozen=True):
 
 async def home(call: Call) -> Answer:
     found = await visible(call) if call.has_organisation else []
-    return page(call, _HOME, projects=found)
+    return page(call, _HOME, projects=[await _listed(call, project) for project in found])
+
+
+async def _listed(call: Call, project: Project) -> Listed:
+    store, now_ms = call.console.store, call.console.now_ms()
+    today = day_number(day_of(now_ms))
+    gateways = await store.rows(Gateway, OF_PROJECT, project.project_id, FIRST_ID, _GATEWAYS)
+    counts = await store.rows(DayCount, BY_DAY, project.project_id, "all", today, today)
+    heard = [each for each in gateways if each.standing == "active" and now_ms - (each.seen_ms or 0) <= SILENT_MS]
+    enforcing = sum(each.state == "enforcing" for each in heard)
+    calls, denied = (counts[0].calls, counts[0].denied) if counts else (0, 0)
+    return Listed(project, len(gateways), enforcing, calls, denied)
 
 
 async def list_projects(call: Call) -> Answer:

@@ -11,6 +11,7 @@ from gatewayd.control.web.answer import Answer, Refusal, json, to
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
+from gatewayd.control.web.said import said
 
 _PAGE: Final = "taint/pages/taints.html"
 _NOTE: Final = 500
@@ -56,7 +57,7 @@ async def _page(call: Call) -> Answer:
 
 async def _clear_page(call: Call) -> Answer:
     await _clear(call)
-    return to(f"/projects/{call.project.project_id}/taint")
+    return said(call, to(f"/projects/{call.project.project_id}/taint"), "cleared")
 
 
 async def _clear(call: Call) -> None:

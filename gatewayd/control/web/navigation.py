@@ -19,12 +19,17 @@ class Section(msgspec.Struct, frozen=True):
 
 
 OF_PROJECT: Final = (
+    Section("Overview", "", "project.read"),
+    Section("Connect", "/connect", "project.tokens"),
     Section("Gateways", "/gateways", "project.read"),
     Section("Audit", "/audit", "project.audit"),
     Section("Tainted grants", "/taint", "project.read"),
+    Section("Project settings", "/settings", "project.policy"),
 )
 OF_ORGANISATION: Final = (
+    Section("Check a proof", "/verify", None),
     Section("People", "/people", "org.read"),
     Section("API keys", "/keys", "org.read"),
     Section("What people did", "/trail", "org.audit"),
+    Section("Settings", "/settings", "org.settings"),
 )

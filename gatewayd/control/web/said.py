@@ -12,9 +12,13 @@ SAID: Final = {
     "saved": "Saved.",
     "removed": "Removed.",
     "revoked": "Revoked. Gateways refuse it from their next poll on.",
+    "key-revoked": "Revoked. The key opens nothing any more.",
+    "password-set": "The new password holds. Your other sessions have ended.",
     "ended": "Ended.",
     "paused": "Paused. Gateways refuse every call from their next poll on.",
     "resumed": "Resumed. Gateways answer again from their next poll on.",
+    "all-paused": "Every project is paused. Gateways refuse every call from their next poll on.",
+    "all-resumed": "Every project answers again, from its gateways' next poll on.",
     "seen": "Noted that you have seen it.",
     "cleared": "Cleared.",
 }

@@ -10,18 +10,25 @@ from gatewayd.control.approvals.gate_service import gate_service
 from gatewayd.control.approvals.routes import ROUTES as APPROVALS
 from gatewayd.control.audit.page_routes import ROUTES as AUDIT_PAGES
 from gatewayd.control.audit.routes import ROUTES as AUDIT
+from gatewayd.control.databases.forms import ROUTES as DATABASE_FORMS
 from gatewayd.control.databases.routes import ROUTES as DATABASES
 from gatewayd.control.gateways.link_service import PREFIX, link_service
 from gatewayd.control.gateways.routes import ROUTES as GATEWAYS
 from gatewayd.control.organisation.routes import ROUTES as ORGANISATION
+from gatewayd.control.organisation.settings import ROUTES as SETTINGS
 from gatewayd.control.people.routes import ROUTES as PEOPLE
 from gatewayd.control.policies.routes import ROUTES as POLICIES
 from gatewayd.control.projects.change import ROUTES as PROJECT_CHANGES
+from gatewayd.control.projects.new import ROUTES as NEW_PROJECT
+from gatewayd.control.projects.overview import ROUTES as OVERVIEW
 from gatewayd.control.projects.routes import ROUTES as PROJECTS
+from gatewayd.control.projects.settings import ROUTES as PROJECT_SETTINGS
 from gatewayd.control.proxy.service import PREFIX as AGENTS_PREFIX
 from gatewayd.control.proxy.service import mcp_proxy
 from gatewayd.control.taint.routes import ROUTES as TAINT
+from gatewayd.control.tokens.connect import ROUTES as CONNECT
 from gatewayd.control.tokens.routes import ROUTES as TOKENS
+from gatewayd.control.trail.page import ROUTES as TRAIL
 from gatewayd.control.web.api import openapi_route
 from gatewayd.control.web.live import PREFIX as LIVE
 from gatewayd.control.web.live import live
@@ -33,11 +40,18 @@ _ROUTES: Final[tuple[Route, ...]] = (
     *PEOPLE,
     *ACCOUNT,
     *ORGANISATION,
+    *SETTINGS,
+    *TRAIL,
     *API_KEYS,
     *PROJECTS,
     *PROJECT_CHANGES,
+    *NEW_PROJECT,
+    *OVERVIEW,
+    *PROJECT_SETTINGS,
     *DATABASES,
+    *DATABASE_FORMS,
     *POLICIES,
+    *CONNECT,
     *TOKENS,
     *GATEWAYS,
     *APPROVALS,

@@ -23,8 +23,8 @@ def in_zone(ms: int, zone: str) -> datetime:
 
 
 def time_shown(ms: int | None, zone: str) -> Shown:
-    """`2026-11-22 14:05`, or `never`."""
-    return Shown("never") if ms is None else _element(ms, f"{in_zone(ms, zone):%Y-%m-%d %H:%M}")
+    """`2026-11-22 14:05` in one piece, or `never`."""
+    return Shown("never") if ms is None else _element(ms, f"{in_zone(ms, zone):%Y-%m-%d\u00a0%H:%M}")
 
 
 def distance_shown(ms: int | None, now_ms: int, zone: str) -> Shown:
@@ -34,7 +34,7 @@ def distance_shown(ms: int | None, now_ms: int, zone: str) -> Shown:
     seconds = abs(now_ms - ms) // 1000
     for below, unit, size in _STEPS:
         if seconds < below:
-            number = seconds // size
+            number = seconds // size if ms <= now_ms else -(-seconds // size)
             words = f"{number} {unit}{'' if number == 1 else 's'}"
             return _element(ms, "now" if seconds < 1 else f"{words} ago" if ms <= now_ms else f"in {words}")
     return _element(ms, f"{in_zone(ms, zone):%Y-%m-%d}")
