@@ -22,8 +22,9 @@ from gatewayd import __version__, log
 from gatewayd import process_memory as memory
 from gatewayd.audit.events import DEFAULT_DATABASE
 from gatewayd.audit.service import Audit, AuditFileLocked, AuditFileUnusable, IdentityRefused, open_audit
+from gatewayd.config.crash import Foreseen, end_of
 from gatewayd.config.environment import UNIX_HOST
-from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
+from gatewayd.config.exit_codes import UNAVAILABLE
 from gatewayd.config.settings import Settings
 from gatewayd.corridor.databases import Databases, check_masks
 from gatewayd.corridor.gateway import Database, Gateway, Masking
@@ -47,6 +48,13 @@ if TYPE_CHECKING:
 STOP_BEYOND_GRACE_S: Final = 45.0
 """How long stopping may take after the grace: confirming cancelled statements, closing rows, the senders' last second."""
 
+FORESEEN: Final = (
+    Foreseen(AuditFileLocked, is_configuration=False),
+    Foreseen(AuditFileUnusable, is_configuration=True, setting="DB_PATH"),
+    Foreseen(IdentityRefused, is_configuration=True, setting="GATEWAY_STATE_DIR"),
+    Foreseen(PolicyErrors, is_configuration=True),
+)
+
 OnReady = Callable[[str], None]
 Announce = Callable[[str], Awaitable[None]]
 
@@ -66,30 +74,9 @@ async def serve(
     try:
         await daemon.run()
     except* Exception as crash:
-        daemon.exit_code = _crashed(crash)
+        daemon.exit_code = end_of(crash, FORESEEN)
     log.info(log.STOPPED, exit_code=daemon.exit_code)
     return daemon.exit_code
-
-
-def _crashed(crash: BaseExceptionGroup[BaseException]) -> int:
-    """The exit code of what ended the tree, logged without its message where that could carry SQL or data."""
-    leaf: BaseException = crash
-    while isinstance(leaf, BaseExceptionGroup):
-        leaf = leaf.exceptions[0]
-    if isinstance(leaf, AuditFileLocked):
-        log.error(log.SERVICE_UNAVAILABLE, error=str(leaf))
-        return UNAVAILABLE
-    if isinstance(leaf, AuditFileUnusable):
-        log.error(log.CONFIGURATION_INVALID, error=f"DB_PATH: {leaf}")
-        return CONFIGURATION
-    if isinstance(leaf, IdentityRefused):
-        log.error(log.CONFIGURATION_INVALID, error=f"GATEWAY_STATE_DIR: {leaf}")
-        return CONFIGURATION
-    if isinstance(leaf, PolicyErrors):
-        log.error(log.CONFIGURATION_INVALID, error=str(leaf))
-        return CONFIGURATION
-    log.error(log.UNEXPECTED_FAILURE, **log.places(leaf))
-    return FAILURE
 
 
 class _Daemon:

@@ -138,6 +138,13 @@ def error(msg: str, **fields: Field) -> None:
     _write("error", msg, fields)
 
 
+def first_of(failure: BaseException) -> BaseException:
+    """The failure itself, or the first one in a group of them."""
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure
+
+
 def places(bug: BaseException) -> dict[str, Field]:
     """The exception's class and the lines it passed through, as fields. Never its message, which may quote SQL or data."""
     frames = traceback.extract_tb(bug.__traceback__)

@@ -20,7 +20,8 @@ import trio
 
 from gatewayd import __version__, log
 from gatewayd import process_memory as memory
-from gatewayd.config.exit_codes import FAILURE, UNAVAILABLE
+from gatewayd.config.crash import Foreseen, end_of
+from gatewayd.config.exit_codes import UNAVAILABLE
 from gatewayd.control.console import Console
 from gatewayd.control.database import store_address
 from gatewayd.control.people.first_owner import first_owner_link
@@ -35,6 +36,10 @@ from gatewayd.notify.systemd import ServiceManager, feed_watchdog
 from gatewayd.postgres.embedded import EmbeddedUnavailable
 
 STOP_BEYOND_GRACE_S: Final = 15.0
+
+FORESEEN: Final = tuple(
+    Foreseen(failure, is_configuration=False) for failure in (EmbeddedUnavailable, StoreUnavailable, MigrationProblem)
+)
 
 MakeStore = Callable[[str], Store]
 OnReady = Callable[[str, str | None], None]
@@ -61,20 +66,9 @@ async def serve(
     try:
         await plane.run()
     except* Exception as crash:
-        plane.exit_code = _crashed(crash)
+        plane.exit_code = end_of(crash, FORESEEN)
     log.info(log.STOPPED, exit_code=plane.exit_code)
     return plane.exit_code
-
-
-def _crashed(crash: BaseExceptionGroup[BaseException]) -> int:
-    leaf: BaseException = crash
-    while isinstance(leaf, BaseExceptionGroup):
-        leaf = leaf.exceptions[0]
-    if isinstance(leaf, EmbeddedUnavailable | StoreUnavailable | MigrationProblem):
-        log.error(log.SERVICE_UNAVAILABLE, error=str(leaf))
-        return UNAVAILABLE
-    log.error(log.UNEXPECTED_FAILURE, **log.places(leaf))
-    return FAILURE
 
 
 class ControlPlane:

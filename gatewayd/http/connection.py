@@ -154,10 +154,7 @@ class HttpConnection:
         rest = group.split(ClientGone)[1]
         if rest is None:
             return
-        first: BaseException = rest
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        log.error(log.CONNECTION_FAILED, error_class=type(first).__name__)
+        log.error(log.CONNECTION_FAILED, error_class=type(log.first_of(rest)).__name__)
 
     async def _recycled(self) -> bool:
         """Whether the connection can take another request. What the handler left of a small body is read and dropped: a client

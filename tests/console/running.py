@@ -14,12 +14,11 @@ from typing import Final
 import msgspec
 
 from gatewayd.control.console import Console
-from gatewayd.control.moment import moment
 from gatewayd.control.people import sessions
 from gatewayd.control.people.person import ADD, JOIN_ORGANISATION
 from gatewayd.control.people.rights import Role
 from gatewayd.control.people.sessions import Visitor
-from gatewayd.control.projects.create import create_project
+from gatewayd.control.projects.create import before_creation, create_project
 from gatewayd.control.settings import load_control_settings, with_secrets
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
@@ -94,11 +93,10 @@ async def _build(world: World, link: str, console: Console) -> None:
 
 
 async def project(world: World, console: Console, name: str, databases: tuple[str, ...]) -> str:
-    now = moment(console)
-    ids = tuple(console.new_id() for _ in databases)
+    made = before_creation(console, databases)
 
     async def work(tx: Transaction) -> str:
-        return await create_project(tx, console, world.org, world.people["ada"], name, databases, ids, now)
+        return await create_project(tx, console, world.org, world.people["ada"], name, databases, made)
 
     return await console.store.transaction(work)
 

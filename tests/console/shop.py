@@ -18,9 +18,10 @@ from gatewayd.control.moment import moment
 from gatewayd.control.people.links import new_link, store_link
 from gatewayd.control.policies.issue import issue_bundle
 from gatewayd.control.projects.find import SET_ROLE
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.tokens.text import RANDOM_BYTES, SHOWN, token_text
-from gatewayd.control.tokens.token import Token, TokenPlace, add_token
+from gatewayd.control.tokens.token import Token, add_token
 from gatewayd.control.trail.record import Act
 from gatewayd.link.formats.status import DatabaseStatus, NotEnforced
 from gatewayd.link.formats.verdicts import TaintBody
@@ -73,7 +74,7 @@ async def token(world: World, console: Console, project: str, name: str) -> str:
     made = Token(now.fresh_id, "live", name, who, b"", text[:SHOWN], now.now_ms, ends_ms, now.now_ms, None, None, None)
 
     async def work(tx: Transaction) -> None:
-        await add_token(tx, console, TokenPlace(world.org, project, made.token_id), text, made)
+        await add_token(tx, console, ProjectPlace(world.org, project, made.token_id), text, made)
         await issue_bundle(tx, console, world.org, project, "token made", now_ms=now.now_ms, issuer=issuer)
         await now.record(tx, world.org, Act("token.made", world.people["ada"], project, made.token_id, {"name": name}))
 

@@ -11,12 +11,13 @@ from gatewayd.control.people.rights import in_project
 from gatewayd.control.people.sessions import Session
 from gatewayd.control.people.welcome import ADD_ORGANISATION
 from gatewayd.control.projects.change import SET_TERMS
-from gatewayd.control.projects.create import create_project
+from gatewayd.control.projects.create import before_creation, create_project
 from gatewayd.control.projects.find import FIND, Project
 from gatewayd.control.projects.terms import ProjectTerms, terms_text
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.tokens.text import token_text
-from gatewayd.control.tokens.token import Token, TokenPlace, add_token
+from gatewayd.control.tokens.token import Token, add_token
 from gatewayd.control.trail.record import new_organisation_trail
 from gatewayd.control.web.call import Call, Incoming
 
@@ -64,7 +65,7 @@ class World(msgspec.Struct):
 async def make_world(console: Console) -> World:
     org, trail, now, token_id = console.new_id(), new_organisation_trail(console), moment(console), console.new_id()
     people = {name: console.new_id() for name in ("Agnes", "Ben", "Cleo")}
-    ids, text = (console.new_id(),), token_text("live", console.entropy(16))
+    made, text = before_creation(console, ("shop",)), token_text("live", console.entropy(16))
 
     async def work(tx: Transaction) -> str:
         await tx.run(ADD_ORGANISATION, org, "A", now.now_ms)
@@ -72,9 +73,9 @@ async def make_world(console: Console) -> World:
         for name, person_id in people.items():
             await tx.run(ADD, person_id, f"{name}@example.com", f"{name}@example.com", name, None, now.now_ms)
             await tx.run(JOIN_ORGANISATION, person_id, org, "admin", now.now_ms)
-        project = await create_project(tx, console, org, people["Agnes"], "Shop", ("shop",), ids, now)
+        project = await create_project(tx, console, org, people["Agnes"], "Shop", ("shop",), made)
         token = Token(token_id, "live", "claude's", people["Agnes"], b"", "", now.now_ms, None, None, None, None, None)
-        await add_token(tx, console, TokenPlace(org, project, token_id), text, token)
+        await add_token(tx, console, ProjectPlace(org, project, token_id), text, token)
         return project
 
     return World(console, org, await console.store.transaction(work), token_id, people)

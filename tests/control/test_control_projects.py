@@ -21,10 +21,13 @@ from gatewayd.control.people.rights import PEOPLE_ONLY, RIGHTS
 from gatewayd.control.policies.issue import NEWEST, BundleRow
 from gatewayd.control.policies.publish import NotPublished, publishable
 from gatewayd.control.settings import ControlSettings
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store, Transaction
 from gatewayd.control.tokens.text import checksum, is_token, token_text
-from gatewayd.control.tokens.token import TokenPlace, find_token
+from gatewayd.control.tokens.token import find_token
+from gatewayd.control.trail.record import NEWEST as NEWEST_ACTS
+from gatewayd.control.trail.record import Event
 from gatewayd.control.trust.documents import TrustProblem, next_document, trust_in_force
 from gatewayd.control.trust.signing import root_keys
 from gatewayd.keys.envelope import parse
@@ -39,6 +42,9 @@ from tests.control.conftest import OWNER, Plane
 WHO = Statement("SELECT person_id FROM people WHERE email_key = $1")
 ORG = Statement("SELECT org_id FROM memberships WHERE person_id = $1")
 SEALED = "postgresql://agent:very-secret-word@db.example.com/shop"
+
+
+ORG_OF = Statement("SELECT org_id FROM projects WHERE project_id = $1")
 
 
 class Api:
@@ -104,6 +110,10 @@ async def test_a_new_project_enforces_read_only_and_lets_no_agent_in(api: Api, c
     assert bundle.agents.tokens == ()
     assert "name: billing" in bundle.policy
     assert (await api("POST", "/projects", {"name": " shop "})).status_code == 409
+    org = await console_of_plane.store.value(ORG_OF, project_id)
+    acts = await console_of_plane.store.rows(Event, NEWEST_ACTS, org, 1 << 40, 2)
+    assert [act.action for act in acts] == ["policy.published", "project.created"]
+    assert [act.details for act in acts][1] == '{"name":"Shop"}'
 
 
 async def test_each_change_is_the_next_bundle_and_names_the_one_before(api: Api, console_of_plane: Console) -> None:
@@ -177,7 +187,7 @@ async def test_a_token_comes_in_until_it_is_revoked(api: Api, console_of_plane: 
     assert await found_token(console_of_plane, made["text"]) is None
 
 
-async def found_token(console: Console, text: str) -> TokenPlace | None:
+async def found_token(console: Console, text: str) -> ProjectPlace | None:
     found = await console.store.transaction(lambda tx: find_token(tx, console, text, console.now_ms()))
     return found[0] if found is not None else None
 

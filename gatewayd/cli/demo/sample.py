@@ -18,11 +18,12 @@ from gatewayd.control.people.person import JOIN_ORGANISATION
 from gatewayd.control.people.welcome import ADD_ORGANISATION
 from gatewayd.control.policies.issue import issue_bundle
 from gatewayd.control.policies.publish import Publication, publish_in, publishable
-from gatewayd.control.projects.create import create_project
+from gatewayd.control.projects.create import before_creation, create_project
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.tokens.text import RANDOM_BYTES, SHOWN, token_text
-from gatewayd.control.tokens.token import Token, TokenPlace, add_token, find_token
+from gatewayd.control.tokens.token import Token, add_token, find_token
 from gatewayd.control.trail.record import Act, new_organisation_trail
 from gatewayd.demo.shop import DATABASE
 
@@ -51,18 +52,19 @@ class Sample:
         await self._ensure_token(console, str(org_id))
 
     async def _found(self, console: Console) -> str:
-        org_id, person_id, database_id = console.new_id(), console.new_id(), console.new_id()
-        made, published, trail = moment(console), moment(console), new_organisation_trail(console)
+        org_id, person_id = console.new_id(), console.new_id()
+        made, published, trail = before_creation(console, (DATABASE,)), moment(console), new_organisation_trail(console)
+        now_ms, (database_id,) = published.now_ms, made.database_ids
         nonce = console.entropy(NONCE_BYTES)
         text = (files("gatewayd.demo") / "project-policy.yaml").read_text(encoding="utf-8")
         publishable(console, text)
 
         async def work(tx: Transaction) -> None:
-            await tx.run(ADD_ORGANISATION, org_id, "Sample shop", made.now_ms)
+            await tx.run(ADD_ORGANISATION, org_id, "Sample shop", now_ms)
             await trail.begin(tx, org_id)
-            await tx.run(ADD_PERSON, person_id, _EMAIL, _EMAIL, "Sample agent", None, made.now_ms)
-            await tx.run(JOIN_ORGANISATION, person_id, org_id, "member", made.now_ms)
-            project_id = await create_project(tx, console, org_id, person_id, "Shop", (DATABASE,), (database_id,), made)
+            await tx.run(ADD_PERSON, person_id, _EMAIL, _EMAIL, "Sample agent", None, now_ms)
+            await tx.run(JOIN_ORGANISATION, person_id, org_id, "member", now_ms)
+            project_id = await create_project(tx, console, org_id, person_id, "Shop", (DATABASE,), made)
             sealed = sealed_address(console, project_id, database_id, self._database_url, nonce)
             await tx.run(SET_ADDRESS, project_id, database_id, sealed, shown_host(self._database_url))
             publication = Publication(text=text, note="the demo's policy", source="created", person_id=person_id)
@@ -107,6 +109,6 @@ async def _add(tx: Transaction, console: Console, org_id: str, text: str, now: M
     token = Token(
         now.fresh_id, "test", "sample agent", person_id, b"", text[:SHOWN], now.now_ms, None, None, None, None, None
     )  # fmt: skip
-    await add_token(tx, console, TokenPlace(org_id, project_id, token.token_id), text, token)
+    await add_token(tx, console, ProjectPlace(org_id, project_id, token.token_id), text, token)
     await issue_bundle(tx, console, org_id, project_id, "token made", now_ms=now.now_ms, issuer=console.replica)
     await now.record(tx, org_id, Act("token.made", person_id, project_id, token.token_id, {"name": token.name}))

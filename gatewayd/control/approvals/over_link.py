@@ -22,8 +22,8 @@ from gatewayd.control.approvals.requests import LINK, Asker, grant_of
 from gatewayd.control.approvals.waiting import waited
 from gatewayd.control.console import Console
 from gatewayd.control.gateways.exchanges import Presence
-from gatewayd.control.gateways.gateway import GatewayPlace
 from gatewayd.control.gateways.reply import BAD, Reply, refused
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.trust.signing import signers
 from gatewayd.link.formats.documents import DocumentRefused
 from gatewayd.link.formats.requests import ReadRequest, read_body
@@ -32,7 +32,7 @@ from gatewayd.link.formats.verdicts import ApprovalStatus, ApprovalVerdict, sign
 _NOT_ASKED = refused(409, "no such request of this token, or the query_id stands for another write")
 
 
-async def ask(console: Console, place: GatewayPlace, found: ReadRequest) -> Reply:
+async def ask(console: Console, place: ProjectPlace, found: ReadRequest) -> Reply:
     try:
         body = read_body(found.request.body, GateAsk)
     except DocumentRefused:
@@ -41,7 +41,7 @@ async def ask(console: Console, place: GatewayPlace, found: ReadRequest) -> Repl
     return await verdict.of(answers.answer(console, _asker(place), body))
 
 
-async def wait(console: Console, place: GatewayPlace, found: ReadRequest, presence: Presence) -> Reply:
+async def wait(console: Console, place: ProjectPlace, found: ReadRequest, presence: Presence) -> Reply:
     try:
         body = read_body(found.request.body, Wait)
         asked = await answers.asked(console, _asker(place), body)
@@ -53,7 +53,7 @@ async def wait(console: Console, place: GatewayPlace, found: ReadRequest, presen
     return await verdict.of(waited(console, _asker(place), body, presence))
 
 
-async def status(console: Console, place: GatewayPlace, found: ReadRequest) -> Reply:
+async def status(console: Console, place: ProjectPlace, found: ReadRequest) -> Reply:
     try:
         body = read_body(found.request.body, StatusAsked)
     except DocumentRefused:
@@ -65,7 +65,7 @@ async def status(console: Console, place: GatewayPlace, found: ReadRequest) -> R
     )  # fmt: skip
 
 
-async def outcome(console: Console, place: GatewayPlace, found: ReadRequest) -> Reply:
+async def outcome(console: Console, place: ProjectPlace, found: ReadRequest) -> Reply:
     try:
         body = read_body(found.request.body, Outcome)
     except DocumentRefused:
@@ -74,14 +74,14 @@ async def outcome(console: Console, place: GatewayPlace, found: ReadRequest) -> 
     return _Verdicts(console, place, found, body.query_id, "").signed("noted")
 
 
-def _asker(place: GatewayPlace) -> Asker:
+def _asker(place: ProjectPlace) -> Asker:
     return Asker(place.org_id, place.project_id, LINK, place.id)
 
 
 class _Verdicts:
     """Verdicts about one request of a gateway."""
 
-    def __init__(self, console: Console, place: GatewayPlace, found: ReadRequest, query_id: str, grant: str) -> None:
+    def __init__(self, console: Console, place: ProjectPlace, found: ReadRequest, query_id: str, grant: str) -> None:
         self._console = console
         self._about = (place.id, found.digest, query_id, grant)
 

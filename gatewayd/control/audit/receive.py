@@ -29,9 +29,9 @@ from gatewayd.control.audit.rollup import summed
 from gatewayd.control.audit.statement_texts import keep_statements
 from gatewayd.control.audit.witness import BETWEEN, KeptNote
 from gatewayd.control.console import Console
-from gatewayd.control.gateways.gateway import GatewayPlace
 from gatewayd.control.gateways.reply import Reply, refusal, refused
 from gatewayd.control.store.days import day_number, day_of
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Copy, DayStatement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trust.signing import signers
@@ -85,7 +85,7 @@ class _Taken(msgspec.Struct, frozen=True):
     root: bytes
 
 
-async def receive(console: Console, place: GatewayPlace, found: ReadRequest) -> Reply:
+async def receive(console: Console, place: ProjectPlace, found: ReadRequest) -> Reply:
     """The signed answer, or 422 with what is wrong, or 429 while too many others are being stored."""
     if console.link.is_full:
         return refused(429, "too much is being stored; try again", ((b"retry-after", b"%d" % BUSY_S),))
@@ -98,7 +98,7 @@ async def receive(console: Console, place: GatewayPlace, found: ReadRequest) -> 
             return refused(422, str(wrong))
 
 
-async def _receive(console: Console, place: GatewayPlace, found: ReadRequest, body: AuditBody) -> Reply:
+async def _receive(console: Console, place: ProjectPlace, found: ReadRequest, body: AuditBody) -> Reply:
     received_ms = console.now_ms()
     day = day_of(received_ms)
     fingerprints = await _fingerprints(console, place, body, day)
@@ -211,7 +211,7 @@ async def _compare_notes(
             await tx.run(ADD_ONCE, instance[0], finding_id, instance[1], "head", msgspec.json.encode(text).decode(), now_ms)
 
 
-async def _conflict(console: Console, place: GatewayPlace, found: ReadRequest, body: AuditBody, seq: int) -> Reply:
+async def _conflict(console: Console, place: ProjectPlace, found: ReadRequest, body: AuditBody, seq: int) -> Reply:
     instance = (place.project_id, place.id, body.instance)
     finding_id, now_ms = console.new_id(), console.now_ms()
     text = msgspec.json.encode({"instance": body.instance, "seq": seq}).decode()
@@ -233,7 +233,7 @@ async def _conflict(console: Console, place: GatewayPlace, found: ReadRequest, b
     return Reply(409, sign_answer(conflict, signers(console.secrets.signing)))
 
 
-async def _fingerprints(console: Console, place: GatewayPlace, body: AuditBody, day: date) -> dict[str, str]:
+async def _fingerprints(console: Console, place: ProjectPlace, body: AuditBody, day: date) -> dict[str, str]:
     """Of queries that were asked in an earlier batch and are decided in this one. Over midnight a search by it may miss them."""
     wanted = asked_before(body)
     if not wanted:

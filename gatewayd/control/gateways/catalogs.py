@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from gatewayd.control.console import Console
-from gatewayd.control.gateways.gateway import GatewayPlace
 from gatewayd.control.gateways.reply import BAD, Reply
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.link.formats.documents import DocumentRefused
@@ -32,7 +32,7 @@ FORGET: Final = Statement("DELETE FROM catalogs WHERE project_id = $1 AND databa
 _KEPT_MS: Final = 30 * 24 * 3600 * 1000
 
 
-async def receive(console: Console, place: GatewayPlace, found: ReadRequest) -> Reply:
+async def receive(console: Console, place: ProjectPlace, found: ReadRequest) -> Reply:
     try:
         body = read_body(found.request.body, CatalogBody)
     except DocumentRefused:

@@ -7,6 +7,8 @@ from typing import Final
 import msgspec
 
 from gatewayd.control.console import Console
+from gatewayd.control.store import directory
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act, record
@@ -21,10 +23,6 @@ _SECRET_BYTES: Final = 16
 ADD: Final = Statement(
     "INSERT INTO enrol_tokens (project_id, token_id, lookup, name, made_by, made_ms, ends_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)"
 )
-ADD_PLACE: Final = Statement(
-    "INSERT INTO directory (kind, lookup, org_id, project_id, id) VALUES ('enrol_token', $1, $2, $3, $4)"
-)
-PLACE: Final = Statement("SELECT org_id, project_id, id FROM directory WHERE kind = 'enrol_token' AND lookup = $1")
 FIND_LOCKED: Final = Statement(
     "SELECT token_id, name, made_by, ends_ms, used_ms, gateway_id FROM enrol_tokens WHERE project_id = $1 AND"
     " token_id = $2 FOR UPDATE"
@@ -66,7 +64,7 @@ async def make_token(console: Console, org_id: str, project_id: str, name: str, 
 
     async def work(tx: Transaction) -> None:
         await tx.run(ADD, project_id, token_id, lookup, name, person_id, now_ms, now_ms + LIFE_MS)
-        await tx.run(ADD_PLACE, lookup, org_id, project_id, token_id)
+        await directory.add(tx, "enrol_token", lookup, ProjectPlace(org_id, project_id, token_id))
         act = Act("gateway.token_made", person_id, project_id, token_id, {"name": name})
         await record(tx, org_id, act, event_id, salt, now_ms)
 

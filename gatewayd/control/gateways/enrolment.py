@@ -7,9 +7,11 @@ import msgspec
 
 from gatewayd.control.console import Console
 from gatewayd.control.gateways import enrol_tokens, gateway
-from gatewayd.control.gateways.gateway import Gateway, GatewayPlace, place_key
+from gatewayd.control.gateways.gateway import Gateway
 from gatewayd.control.gateways.reply import BAD, Reply, refused
 from gatewayd.control.organisation.caps import CapReached, check_cap
+from gatewayd.control.store import directory
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act, record
@@ -40,7 +42,7 @@ async def enrol(console: Console, data: bytes) -> Reply:
     body = read_body(found.request.body, EnrolBody)  # of the very bytes that the key has signed
     if found.request.kind != "enrol" or len(body.nonce) > _NONCE:
         return BAD
-    place = await console.store.row(GatewayPlace, enrol_tokens.PLACE, enrol_tokens.lookup_of(body.token))
+    place = await directory.find(console.store, ProjectPlace, "enrol_token", enrol_tokens.lookup_of(body.token))
     try:
         gateway_id = await _enrolled(console, place, key) if place is not None else None
     except CapReached as reached:
@@ -53,10 +55,11 @@ async def enrol(console: Console, data: bytes) -> Reply:
     return Reply(200, b'{"enrolment":%b,"trust":%b}' % (signed, trust.envelope))
 
 
-async def _enrolled(console: Console, place: GatewayPlace, key: PublicKey) -> str | None:
+async def _enrolled(console: Console, place: ProjectPlace, key: PublicKey) -> str | None:
     """The gateway's id; None when the token does not do. Raises CapReached."""
     new_id, now_ms, event_id, salt = console.new_id(), console.now_ms(), console.new_id(), console.entropy(32)
-    lookup = place_key(new_id)
+    lookup = directory.lookup_of_id(new_id)
+    assert lookup is not None, "ids are made here"
 
     async def work(tx: Transaction) -> str:
         token = await tx.row(enrol_tokens.EnrolToken, enrol_tokens.FIND_LOCKED, place.project_id, place.id)
@@ -72,7 +75,7 @@ async def _enrolled(console: Console, place: GatewayPlace, key: PublicKey) -> st
             check_cap("gateways", await tx.value(gateway.COUNT, place.project_id, caps.gateways), caps.gateways)
         replica = await tx.value(ENGINE_REPLICA, place.project_id, place.id)
         await tx.run(gateway.ADD, place.project_id, new_id, token.name, key.raw, key.key_id, replica, now_ms)
-        await tx.run(gateway.ADD_PLACE, lookup, place.org_id, place.project_id, new_id)
+        await directory.add(tx, "gateway", lookup, ProjectPlace(place.org_id, place.project_id, new_id))
         await tx.run(enrol_tokens.USE, place.project_id, place.id, now_ms, new_id)
         details = {"name": token.name, "key": key.key_id}
         act = Act("gateway.enrolled", token.made_by, place.project_id, new_id, details)

@@ -1,18 +1,15 @@
-"""Gateways as the store has them, and how one is found by the id that its requests carry."""
+"""Gateways as the store has them."""
 
 from typing import Final, Literal
 
 import msgspec
 
-from gatewayd.audit.ids import ulid_value
 from gatewayd.control.store.statement import Statement
 from gatewayd.keys.ed25519 import PublicKey
 
 Standing = Literal["active", "cut", "duplicated", "retired"]
 """`cut` by a person, `duplicated` by two processes with one identity until a person decides, `retired` for good."""
 
-PLACE: Final = Statement("SELECT org_id, project_id, id FROM directory WHERE kind = 'gateway' AND lookup = $1")
-ADD_PLACE: Final = Statement("INSERT INTO directory (kind, lookup, org_id, project_id, id) VALUES ('gateway', $1, $2, $3, $4)")
 FIND: Final = Statement(
     "SELECT project_id, gateway_id, name, public_key, key_id, engine_replica, enrolled_ms, standing, standing_note,"
     " run, run_ts_ms,"
@@ -43,14 +40,6 @@ SET_STANDING: Final = Statement(
 )
 SET_URLS: Final = Statement("UPDATE gateways SET public_urls = $3 WHERE project_id = $1 AND gateway_id = $2")
 SET_NAME: Final = Statement("UPDATE gateways SET name = $3 WHERE project_id = $1 AND gateway_id = $2")
-
-
-class GatewayPlace(msgspec.Struct, frozen=True):
-    """Where a gateway belongs, as `directory` has it."""
-
-    org_id: str
-    project_id: str
-    id: str
 
 
 class Gateway(msgspec.Struct, frozen=True):
@@ -84,9 +73,3 @@ class Gateway(msgspec.Struct, frozen=True):
     @property
     def urls(self) -> tuple[str, ...]:
         return msgspec.json.decode(self.public_urls, type=tuple[str, ...])
-
-
-def place_key(gateway_id: str) -> bytes | None:
-    """What `directory` knows a gateway by; None for what is no id."""
-    value = ulid_value(gateway_id)
-    return None if value is None else value.to_bytes(16, "big")

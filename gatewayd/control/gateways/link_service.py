@@ -15,8 +15,10 @@ from gatewayd.control.console import Console
 from gatewayd.control.gateways import catalogs, polls
 from gatewayd.control.gateways.enrolment import enrol
 from gatewayd.control.gateways.exchanges import Presence, send, serve
-from gatewayd.control.gateways.gateway import FIND, PLACE, Gateway, GatewayPlace, place_key
+from gatewayd.control.gateways.gateway import FIND, Gateway
 from gatewayd.control.gateways.reply import BAD, NOT_KNOWN, Reply, refusal, refused
+from gatewayd.control.store import directory
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.taint import over_link as taint
 from gatewayd.control.trust.documents import trust_in_force
 from gatewayd.control.web.call import Incoming
@@ -29,7 +31,7 @@ _BODY_BYTES: Final = REQUEST_BYTES * 4 // 3 + 4096
 _SMALL_BYTES: Final = 8 * 1024 * 1024
 
 T = TypeVar("T")
-Handler = Callable[[Console, GatewayPlace, ReadRequest], Awaitable[Reply]]
+Handler = Callable[[Console, ProjectPlace, ReadRequest], Awaitable[Reply]]
 HANDLERS: Final[Mapping[RequestKind, Handler]] = {
     "approval": approvals.ask,
     "approval_status": approvals.status,
@@ -58,10 +60,10 @@ async def _reply(console: Console, kind: RequestKind, data: bytes, presence: Pre
     if kind == "enrol":
         return await enrol(console, data)
     try:
-        key = place_key((await _off_loop(claimed, data)).gateway)
+        key = directory.lookup_of_id((await _off_loop(claimed, data)).gateway)
     except DocumentRefused:
         return BAD
-    place = await console.store.row(GatewayPlace, PLACE, key) if key is not None else None
+    place = await directory.find(console.store, ProjectPlace, "gateway", key) if key is not None else None
     gateway = await console.store.row(Gateway, FIND, place.project_id, place.id) if place is not None else None
     if place is None or gateway is None:
         return NOT_KNOWN

@@ -11,10 +11,11 @@ import trio
 
 from gatewayd.control.console import Console
 from gatewayd.control.gateways import reported, runs
-from gatewayd.control.gateways.gateway import FIND, FIND_LOCKED, Gateway, GatewayPlace, Standing
+from gatewayd.control.gateways.gateway import FIND, FIND_LOCKED, Gateway, Standing
 from gatewayd.control.gateways.reply import NOT_KNOWN, Reply, refusal
 from gatewayd.control.gateways.restored import go_on_above
 from gatewayd.control.gateways.traffic import Known
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trust.documents import ABOVE, TrustRow, trust_in_force
@@ -59,7 +60,7 @@ class _Look(msgspec.Struct, frozen=True):
     trusts: list[TrustRow]
 
 
-async def poll(console: Console, place: GatewayPlace, found: ReadRequest, stop: trio.Event) -> Reply:
+async def poll(console: Console, place: ProjectPlace, found: ReadRequest, stop: trio.Event) -> Reply:
     await trust_in_force(console)
     order, gateway = await _ordered(console, place, found)
     if gateway is None:
@@ -79,7 +80,7 @@ async def poll(console: Console, place: GatewayPlace, found: ReadRequest, stop: 
     return await _held(console, place, found, body, stop)
 
 
-async def _ordered(console: Console, place: GatewayPlace, found: ReadRequest) -> tuple[PollOrder, Gateway | None]:
+async def _ordered(console: Console, place: ProjectPlace, found: ReadRequest) -> tuple[PollOrder, Gateway | None]:
     """How the poll stands to those before it; with that the gateway, as it is now."""
     now_ms, finding_id = console.now_ms(), console.new_id()
 
@@ -98,7 +99,7 @@ async def _ordered(console: Console, place: GatewayPlace, found: ReadRequest) ->
     return await console.store.transaction(work)
 
 
-async def _held(console: Console, place: GatewayPlace, found: ReadRequest, body: PollBody, stop: trio.Event) -> Reply:
+async def _held(console: Console, place: ProjectPlace, found: ReadRequest, body: PollBody, stop: trio.Event) -> Reply:
     until = trio.current_time() + min(max(body.wait_s, 0.0), HELD_MOST_S)
     while True:
         look = await _looked(console, place, body)
@@ -124,7 +125,7 @@ async def _held(console: Console, place: GatewayPlace, found: ReadRequest, body:
             nursery.cancel_scope.cancel()
 
 
-async def _looked(console: Console, place: GatewayPlace, body: PollBody) -> _Look:
+async def _looked(console: Console, place: ProjectPlace, body: PollBody) -> _Look:
     async def work(tx: Transaction) -> _Look:
         return _Look(
             await tx.row(Gateway, FIND, place.project_id, place.id),
@@ -144,7 +145,7 @@ def _is_newer(newest: _Bundle, body: PollBody) -> bool:
     return problem is None or (problem.version != newest.version and problem.envelope != digest(newest.envelope))
 
 
-def _answer(console: Console, place: GatewayPlace, found: ReadRequest, look: _Look, *, is_new: bool) -> Reply:
+def _answer(console: Console, place: ProjectPlace, found: ReadRequest, look: _Look, *, is_new: bool) -> Reply:
     assert look.gateway is not None
     bundle, head = look.bundle, look.head
     fresh = Freshness(

@@ -8,7 +8,7 @@ import msgspec
 
 from gatewayd.control.audit.findings import ADD_ONCE
 from gatewayd.control.console import Console
-from gatewayd.control.gateways.gateway import GatewayPlace
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trust.documents import trust_in_force
@@ -30,7 +30,7 @@ MOVE: Final = Statement("UPDATE bundle_heads SET version = $2 WHERE project_id =
 HELD: Final = Statement("SELECT size FROM audit_heads WHERE project_id = $1 AND gateway_id = $2 AND instance = $3")
 
 
-async def go_on_above(console: Console, place: GatewayPlace, body: PollBody) -> None:
+async def go_on_above(console: Console, place: ProjectPlace, body: PollBody) -> None:
     trust = (await trust_in_force(console)).trust
     now_ms = console.now_ms()
     newest = None if bytes(body.newest) == bytes(NO_ENVELOPE) else _bundle(bytes(body.newest), trust, place, now_ms)
@@ -56,7 +56,7 @@ async def go_on_above(console: Console, place: GatewayPlace, body: PollBody) -> 
     await console.store.transaction(work)
 
 
-def _bundle(data: bytes, trust: Trust, place: GatewayPlace, now_ms: int) -> tuple[BundleHead, bytes, bytes] | None:
+def _bundle(data: bytes, trust: Trust, place: ProjectPlace, now_ms: int) -> tuple[BundleHead, bytes, bytes] | None:
     try:
         payload = opened("bundle", data, trust.keys_for("bundle", now_ms))
         head = read(payload, BundleHead)
@@ -66,7 +66,7 @@ def _bundle(data: bytes, trust: Trust, place: GatewayPlace, now_ms: int) -> tupl
     return (head, payload, data) if is_ours else None
 
 
-def _ack(data: bytes, trust: Trust, place: GatewayPlace, now_ms: int) -> Ack | None:
+def _ack(data: bytes, trust: Trust, place: ProjectPlace, now_ms: int) -> Ack | None:
     try:
         ack = read(opened("ack", data, trust.keys_for("ack", now_ms)), Ack)
     except DocumentRefused:

@@ -11,7 +11,7 @@ from gatewayd.control.console import Console
 from gatewayd.control.moment import moment
 from gatewayd.control.people.person import name_problem
 from gatewayd.control.policies.issue import issue_bundle
-from gatewayd.control.projects.create import create_project
+from gatewayd.control.projects.create import before_creation, create_project
 from gatewayd.control.projects.find import FIND, Project
 from gatewayd.control.projects.routes import ProjectShown
 from gatewayd.control.projects.terms import ProjectTerms, terms_of, terms_text
@@ -57,13 +57,11 @@ async def new_project(call: Call, wanted: NewProject) -> str:
             DATABASE.parse(name)
         except ValueError as problem:
             raise Refusal(400, f"databases: {problem}") from None
-    console, now = call.console, moment(call.console)
-    ids = tuple(console.new_id() for _ in names)
+    console, name = call.console, wanted.name.strip()
+    made = before_creation(console, names)
 
     async def work(tx: Transaction) -> str:
-        return await create_project(
-            tx, console, call.org_id, call.person.person_id, wanted.name.strip(), names, ids, now
-        )  # fmt: skip
+        return await create_project(tx, console, call.org_id, call.person.person_id, name, names, made)
 
     return await console.store.transaction(work)
 

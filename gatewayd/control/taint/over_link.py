@@ -7,8 +7,8 @@ from typing import Final
 
 from gatewayd.audit.ids import is_ulid
 from gatewayd.control.console import Console
-from gatewayd.control.gateways.gateway import GatewayPlace
 from gatewayd.control.gateways.reply import BAD, Reply
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.taint.grants import OF_GRANT, Taint, grant_key, mark
 from gatewayd.control.trust.signing import signers
@@ -19,7 +19,7 @@ from gatewayd.link.formats.verdicts import TaintAnswer, TaintBody, sign_taint
 _TEXT: Final = 300
 
 
-async def answer(console: Console, place: GatewayPlace, found: ReadRequest) -> Reply:
+async def answer(console: Console, place: ProjectPlace, found: ReadRequest) -> Reply:
     try:
         body = read_body(found.request.body, TaintBody)
     except DocumentRefused:

@@ -11,9 +11,10 @@ from gatewayd.control.organisation.routes import PLAN
 from gatewayd.control.people.person import name_problem
 from gatewayd.control.policies.issue import issue_bundle
 from gatewayd.control.projects.find import FIRST_ID
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.tokens.text import RANDOM_BYTES, SHOWN, TokenKind, token_text
-from gatewayd.control.tokens.token import FIND, MOST, OF_PROJECT, REVOKE, Token, TokenPlace, add_token
+from gatewayd.control.tokens.token import FIND, MOST, OF_PROJECT, REVOKE, Token, add_token
 from gatewayd.control.trail.record import Act
 from gatewayd.control.web.answer import Answer, Refusal, json
 from gatewayd.control.web.call import Call
@@ -92,7 +93,7 @@ async def make_token(call: Call, wanted: NewToken) -> TokenShown:
         held = await tx.rows(Token, OF_PROJECT, project.project_id, FIRST_ID, MOST)
         check_cap("tokens", sum(each.is_valid(now.now_ms) for each in held), caps.tokens)
         check_cap("tokens of one project", len(held), MOST)
-        await add_token(tx, console, TokenPlace(call.org_id, project.project_id, token.token_id), text, token)
+        await add_token(tx, console, ProjectPlace(call.org_id, project.project_id, token.token_id), text, token)
         await issue_bundle(tx, console, call.org_id, project.project_id, "token made", now_ms=now.now_ms, issuer=issuer)
         act = Act("token.made", call.person.person_id, project.project_id, token.token_id, {"name": token.name})
         await now.record(tx, call.org_id, act)

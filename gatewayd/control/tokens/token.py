@@ -1,4 +1,4 @@
-"""Agent tokens as the store has them: a MAC under the project's token key, found through a keyed hash (`directory`).
+"""Agent tokens as the store has them: a MAC under the project's token key, found through a keyed hash (`store/directory.py`).
 
 The project's token key is HMAC of one value of the ring CONTROL_TOKEN_PEPPER and the project. Which value is kept (`token_keys`),
 because gateways get one key for all its tokens: a new value of the ring serves projects that make their first token then.
@@ -10,6 +10,8 @@ import msgspec
 
 from gatewayd.control.console import Console
 from gatewayd.control.keyring.ring import Ring
+from gatewayd.control.store import directory
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.tokens.text import SHOWN, TokenKind, is_token
@@ -26,14 +28,10 @@ FIND: Final = Statement(
     "SELECT token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, used_ms, revoked_ms, calls_a_day, rows_a_day"
     " FROM agent_tokens WHERE project_id = $1 AND token_id = $2"
 )
-FIND_PLACE: Final = Statement("SELECT org_id, project_id, id FROM directory WHERE kind = 'agent_token' AND lookup = $1")
 ADD: Final = Statement(
     "INSERT INTO agent_tokens"
     " (project_id, token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, calls_a_day, rows_a_day)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-)
-ADD_PLACE: Final = Statement(
-    "INSERT INTO directory (kind, lookup, org_id, project_id, id) VALUES ('agent_token', $1, $2, $3, $4)"
 )
 REVOKE: Final = Statement(
     "UPDATE agent_tokens SET revoked_ms = $3 WHERE project_id = $1 AND token_id = $2 AND revoked_ms IS NULL"
@@ -63,14 +61,6 @@ class Token(msgspec.Struct, frozen=True):
         return self.revoked_ms is None and (self.ends_ms is None or now_ms < self.ends_ms)
 
 
-class TokenPlace(msgspec.Struct, frozen=True):
-    """Where a token belongs, as `directory` has it."""
-
-    org_id: str
-    project_id: str
-    id: str
-
-
 class TokenKeyLost(Exception):
     """The ring CONTROL_TOKEN_PEPPER no longer has the value that the project's tokens were made with."""
 
@@ -85,7 +75,7 @@ async def token_key(tx: Transaction, pepper: Ring, project_id: str) -> bytes:
     return key.mac("token key", project_id.encode())
 
 
-async def add_token(tx: Transaction, console: Console, place: TokenPlace, text: str, token: Token) -> None:
+async def add_token(tx: Transaction, console: Console, place: ProjectPlace, text: str, token: Token) -> None:
     """Store a token whose text was just made; `token.mac` and `token.shown` are filled in here."""
     key = await token_key(tx, console.secrets.pepper, place.project_id)
     mac = bytes.fromhex(token_mac(key, text))
@@ -93,20 +83,16 @@ async def add_token(tx: Transaction, console: Console, place: TokenPlace, text: 
         ADD, place.project_id, token.token_id, token.kind, token.name, token.person_id, mac, text[:SHOWN], token.created_ms,
         token.ends_ms, token.calls_a_day, token.rows_a_day,
     )  # fmt: skip
-    lookup = console.secrets.pepper.current.mac("agent token", text.encode())
-    await tx.run(ADD_PLACE, lookup, place.org_id, place.project_id, token.token_id)
+    await directory.add_secret(tx, console.secrets.pepper, "agent_token", text, place)
 
 
-async def find_token(tx: Transaction, console: Console, text: str, now_ms: int) -> tuple[TokenPlace, Token] | None:
-    """The valid token of a text, and where it belongs. Each value of the ring is tried."""
+async def find_token(tx: Transaction, console: Console, text: str, now_ms: int) -> tuple[ProjectPlace, Token] | None:
+    """The valid token of a text, and where it belongs."""
     if not is_token(text):
         return None
-    for pepper in console.secrets.pepper.keys:
-        place = await tx.row(TokenPlace, FIND_PLACE, pepper.mac("agent token", text.encode()))
-        if place is not None:
-            token = await tx.row(Token, FIND, place.project_id, place.id)
-            return (place, token) if token is not None and token.is_valid(now_ms) else None
-    return None
+    place = await directory.find_secret(tx, ProjectPlace, console.secrets.pepper, "agent_token", text)
+    token = await tx.row(Token, FIND, place.project_id, place.id) if place is not None else None
+    return (place, token) if place is not None and token is not None and token.is_valid(now_ms) else None
 
 
 async def agents_of(tx: Transaction, console: Console, project_id: str, now_ms: int) -> Agents:
