@@ -40,7 +40,7 @@ class Preview(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GateAsk(msgspec.Struct, frozen=True):
-    """One held write: what a person is asked to decide. The grant belongs to (database, sql, intent, mcp_token_id)."""
+    """One held write: what a person is asked to decide. The grant belongs to (database, sql, intent, mcp_token_id, effect)."""
 
     query_id: GrantQueryId
     database: str
@@ -58,6 +58,8 @@ class GateAsk(msgspec.Struct, frozen=True):
     preview: Preview | None = None
     hold_s: float = 0.0
     """How long the gateway would wait for this answer; one that is `pending` at once is waited for at `/wait`."""
+    effect: str = ""
+    """Stands for the relations that the names in it mean: another table or view under the same name has another one."""
 
 
 class Wait(msgspec.Struct, frozen=True):

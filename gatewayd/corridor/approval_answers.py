@@ -1,15 +1,18 @@
 """What a held write says to the gate, and what the gate's answer means for the call (docs/approvals.md). Pure."""
 
+from hashlib import sha256
 from typing import Final, Literal
 
 from gatewayd.approvals import words
 from gatewayd.approvals.messages import GateAsk
 from gatewayd.audit.events import Query
+from gatewayd.catalog import Catalog
 from gatewayd.corridor.answer import OnHold
 from gatewayd.corridor.hold import Ended, GateSilent, StillUndecided
 from gatewayd.policy.decide.outcomes import Denied, Held
 from gatewayd.policy.file.model import Policy
 from gatewayd.policy.replacement import policy_hash
+from gatewayd.sql.facts.statement import Statement
 
 NO_GATE: Final = OnHold("this write needs a person's approval and no approval gate is configured; nothing ran")
 GONE: Final = "its database was taken away or moved while this write waited, so it did not run; ask again"
@@ -21,7 +24,27 @@ WHY_UNDECIDED: Final[dict[Ended, str]] = {
 }
 
 
-def asked(query: Query, held: Held, policy: Policy) -> GateAsk:
+CHANGED: Final = (
+    "what its names stand for was changed since a person was asked about it, so it did not run; running it again asks again"
+)
+
+
+def effect_of(statement: Statement, catalog: Catalog) -> str:
+    """Which relations its names mean, and what the views among them read: the same text on others is another write. 32 hex
+    digits; for a name that is not there, it stands for that."""
+    named = [(use.schema or "public", use.name) for use in statement.relations]
+    found: dict[int, str] = {}
+    waiting = [relation for schema, name in named if (relation := catalog.relation(schema, name)) is not None]
+    missing = sorted({each for each in named if catalog.relation(*each) is None})
+    while waiting:
+        relation = waiting.pop()
+        if relation.oid not in found:
+            found[relation.oid] = relation.definition
+            waiting += [read for oid in relation.reads if (read := catalog.by_oid.get(oid)) is not None]
+    return sha256(repr((sorted(found.items()), missing)).encode()).hexdigest()[:32]
+
+
+def asked(query: Query, held: Held, policy: Policy, catalog: Catalog) -> GateAsk:
     """The request, without its preview."""
     statement = held.allowed.statement
     return GateAsk(
@@ -38,6 +61,7 @@ def asked(query: Query, held: Held, policy: Policy) -> GateAsk:
         fingerprint=statement.fingerprint,
         write_class=held.write_class,
         policy_hash=policy_hash(policy),
+        effect=effect_of(statement, catalog),
     )
 
 

@@ -40,4 +40,4 @@ class CountedWrites:
 
 
 def _key(ask: GateAsk) -> bytes:
-    return sha256(repr((ask.database, ask.sql, ask.intent, ask.mcp_token_id)).encode()).digest()
+    return sha256(repr((ask.database, ask.sql, ask.intent, ask.mcp_token_id, ask.effect)).encode()).digest()

@@ -102,6 +102,7 @@ class _Call:
         self.client = client
         self.verdict: Verdict | None = None
         self.approved: Approved | None = None
+        self.effect = ""  # what was approved
         self.outcome = Outcome(query.query_id, "failed")
         self.decide_s = self.audit_s = self.held_s = 0.0
 
@@ -179,10 +180,11 @@ class _Call:
         if approvals is None or self.tool != "query":
             return answers.NO_GATE
         count = partial(self._preview, held) if policy.approvals.preview else None
+        ask = answers.asked(self.query, held, policy, self.deciding.catalog)
         began = perf_counter()
         try:
             await self.gateway.audit.recorded(self.query)
-            found = await approvals.decided(answers.asked(self.query, held, policy), policy.approvals.hold_s, self.client, count)
+            found = await approvals.decided(ask, policy.approvals.hold_s, self.client, count)
         except trio.Cancelled:
             self.gateway.audit.undecided(self.query)
             self._observe(None, "HELD")
@@ -191,7 +193,7 @@ class _Call:
             self.held_s = perf_counter() - began
         match found:
             case messages.Approved():
-                self.approved = found
+                self.approved, self.effect = found, ask.effect
                 return await self._decide_again(held)
             case messages.GateDenied(by=by, note=note):
                 return answers.refused(held, "approval_denied", words.denied_reason(by, note))
@@ -208,7 +210,10 @@ class _Call:
             return Denied("table_access", answers.GONE, held.allowed.statement.kind, held.allowed.tables, "table_access")
         self.deciding = Deciding(self.database, self.gateway.masking, self.query.query_id, self.deciding.caller)
         decision = await self._decide(await self.deciding.known(self.sql))
-        return decision.allowed if isinstance(decision, Held) else decision
+        allowed = decision.allowed if isinstance(decision, Held) else decision
+        if isinstance(allowed, Allowed) and answers.effect_of(allowed.statement, self.deciding.catalog) != self.effect:
+            return answers.refused(held, "approval_expired", answers.CHANGED)
+        return allowed
 
     async def _preview(self, held: Held) -> Preview:
         """Counts what the write would touch, as a reviewer is to see it."""
@@ -335,9 +340,9 @@ class _Call:
         if not isinstance(decision, Allowed) or verdict.refused is not None:
             return False
         rule = decision.matched_rule if permit.allowed.matched_rule == UNKNOWN_NAME else permit.allowed.matched_rule
-        if decision != msgspec.structs.replace(permit.allowed, matched_rule=rule):
+        if decision != msgspec.structs.replace(permit.allowed, matched_rule=rule) or isinstance(verdict.plan, Withheld):
             return False
-        if isinstance(verdict.plan, Withheld):
+        if self.approved is not None and answers.effect_of(decision.statement, again.catalog) != self.effect:
             return False
         self.deciding, self.verdict = again, verdict
         return True

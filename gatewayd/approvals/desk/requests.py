@@ -185,7 +185,7 @@ class Requests:
 
 
 def _key(ask: GateAsk) -> bytes:
-    return sha256(msgspec.json.encode([ask.database, ask.sql, ask.intent, ask.mcp_token_id])).digest()
+    return sha256(msgspec.json.encode([ask.database, ask.sql, ask.intent, ask.mcp_token_id, ask.effect])).digest()
 
 
 def _owned(wait: Wait) -> tuple[str, str]:

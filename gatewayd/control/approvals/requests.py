@@ -100,7 +100,7 @@ def grant_of(ask: GateAsk) -> str:
 
 def key_of(asker: Asker, ask: GateAsk) -> bytes:
     """What a grant belongs to."""
-    return sha256(f"gatewayd approval 1\n{asker.origin}\n{grant_of(ask)}".encode()).digest()
+    return sha256(f"gatewayd approval 1\n{asker.origin}\n{grant_of(ask)}\n{ask.effect}".encode()).digest()
 
 
 async def begin_change(tx: Transaction, project_id: str) -> int:

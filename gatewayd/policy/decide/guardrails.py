@@ -37,11 +37,12 @@ def refuse(statement: Statement, guardrails: Guardrails) -> Refusal | None:
 def held_class(statement: Statement, approvals: Approvals) -> WriteClass | None:
     """The class of write that makes this statement wait for a human, the gravest first; None when it need not wait.
 
-    A plain EXPLAIN changes nothing and EXPLAIN ANALYZE of a write is never permitted, so neither waits.
+    A plain EXPLAIN changes nothing and EXPLAIN ANALYZE of a write is never permitted, so neither waits. A locking read waits: its
+    transaction may write, and so may the functions that it calls.
     """
     if statement.explains != "no":
         return None
-    found: set[WriteClass] = set()
+    found: set[WriteClass] = {"row_changes"} if statement.locks else set()
     for site in statement.sites:
         if site.rule == "block_unqualified_dml":
             found.add("whole_table_writes")

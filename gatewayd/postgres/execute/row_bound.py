@@ -71,7 +71,7 @@ def _refused(why: str) -> ExecutionFailed:
 
 def _uncountable(statement: Statement, catalog: Catalog) -> str:
     """Why the rows of this statement cannot be counted; empty where they can."""
-    if statement.category != "row write" or statement.kind.startswith("TRUNCATE"):
+    if statement.category == "relation write" or statement.kind.startswith("TRUNCATE"):
         return "a statement of this kind touches more than rows"
     for use in statement.relations:
         relation = catalog.relation(use.schema or "public", use.name) if use.writes else None
