@@ -6,6 +6,7 @@ A service is `async def name(console: Console) -> None`, that never returns. One
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from gatewayd.control.approvals.sweep import sweep_approvals
 from gatewayd.control.audit.retention import forget_audit
 from gatewayd.control.console import Console
 from gatewayd.control.engines.service import run_engines
@@ -47,6 +48,7 @@ SERVICES: Final[tuple[Service, ...]] = (
     wake_polls,
     wake_pages,
     wake_approvals,
+    sweep_approvals,
     forget_audit,
     run_engines,
     write_token_use,

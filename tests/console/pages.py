@@ -43,6 +43,7 @@ PAGES: Final = (
     PageCase("gateways-none", "/projects/{empty}/gateways", "Gateways", ("heading:No gateway yet",), picture=False),
     PageCase("gateway", "/projects/{shop}/gateways/{gateway}", "Frankfurt", ("table:States over time",)),
     PageCase("gateway-halted", "/projects/{shop}/gateways/{halted}", "Dublin, standby", ("heading:Over time",), picture=False),
+    PageCase("approval-gate", "/projects/{shop}/approval-gate", "Approval gate", ("button:Make the bearer",), picture=False),
     PageCase("taint", "/projects/{shop}/taint", "Tainted grants", ("table:Tainted grants",)),
     PageCase("taint-none", "/projects/{empty}/taint", "Tainted grants", ("heading:None",), picture=False),
     PageCase("project-settings", "/projects/{shop}/settings", "Project settings", ("button:Save", "table:Roles in this project")),

@@ -97,12 +97,12 @@ async def until(holds: Callable[[], Awaitable[bool]], what: str) -> None:
     raise AssertionError(f"waited in vain for: {what}")
 
 
-async def new_project(owner: Browser, plane: Plane, *databases: str) -> Project:
+async def new_project(owner: Browser, plane: Plane, *, name: str = "Shop") -> Project:
     """A project that the owner makes with an API key from the page of keys."""
     answer = await owner.post("/keys", {"name": "ci", "scopes": sorted(RIGHTS - PEOPLE_ONLY)})
     assert answer.status_code == 200, answer.text
     project = Project(owner, plane.url, answer.text.partition('class="once">')[2].partition("<")[0])
-    made = await project.api("POST", "/projects", {"name": "Shop", "databases": databases or ("shop",)})
+    made = await project.api("POST", "/projects", {"name": name, "databases": ("shop",)})
     assert made.status_code == 201, made.text
     project.id = str(made.json()["id"])
     return project

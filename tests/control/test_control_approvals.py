@@ -14,6 +14,8 @@ from gatewayd.control.approvals.answer import GateClosed
 from gatewayd.control.approvals.decide import WriteDecision, decide
 from gatewayd.control.approvals.requests import Asker
 from gatewayd.control.approvals.shown import one, over, pending, pending_count
+from gatewayd.control.approvals.sweep import sweep
+from gatewayd.control.approvals.times import ApprovalTimes, set_times
 from gatewayd.control.console import Console
 from gatewayd.control.projects.terms import ProjectTerms
 from gatewayd.control.store.statement import Statement
@@ -235,3 +237,27 @@ async def test_people_see_what_waits_the_oldest_first_and_what_was_decided(world
     assert (found.request.id, found.approved_before.id) == (ids[2], ids[0])
     assert await one(console, console.new_id(), ids[2]) is None
     assert await one(console, world.project, "nothing") is None
+
+
+async def test_each_database_may_have_a_time_of_its_own(world: World, clock: Clock) -> None:
+    await set_times(await world.call("Ben"), ApprovalTimes({"shop": 5}))
+    for database, minutes in (("shop", 5), ("billing", 30)):
+        found = await asked(world, world.ask(database=database))
+        assert isinstance(found, Pending)
+        assert found.expires_at == clock.ms + minutes * MINUTE
+
+
+async def test_the_sweep_removes_what_has_ended_and_changes_no_answer(world: World, clock: Clock) -> None:
+    denied, ask = await opened(world, world.ask("DELETE FROM a")), world.ask()
+    await decide(await world.call("Ben"), denied, WriteDecision("deny"))
+    expired = await opened(world, ask)
+    await sweep(world.console)
+    assert await status(world, expired) == "pending"
+    clock.ms += 30 * MINUTE
+    await sweep(world.console)
+    assert await status(world, expired) == "expired"
+    assert isinstance(await asked(world, replace(ask, query_id=world.console.new_id())), Expired)
+    assert sorted(each.status for each in (await over(world.console, world.project)).requests) == ["denied", "expired"]
+    clock.ms += 92 * 24 * 60 * MINUTE
+    await sweep(world.console)
+    assert (await over(world.console, world.project)).requests == []

@@ -44,6 +44,7 @@ PLACES = {
     "finding": NOBODY,
     "query": NOBODY,
     "approval": NOBODY,
+    "bearer": NOBODY,
 }
 
 

@@ -38,7 +38,7 @@ class _Organisation(msgspec.Struct, frozen=True):
     org_id: str
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class KeptProject(msgspec.Struct, frozen=True):
     project_id: str
     retention_days: int
 
@@ -61,7 +61,7 @@ async def forget(console: Console) -> None:
     """One round."""
     today = day_of(console.now_ms())
     longest = 0
-    for project in await _projects(console):
+    for project in await kept_projects(console):
         longest = max(longest, project.retention_days)
         before = today - timedelta(days=project.retention_days)
         for day in await _days(console):
@@ -76,14 +76,14 @@ async def forget(console: Console) -> None:
         await drop_days(console.store, today - timedelta(days=longest), console.now_ms())
 
 
-async def _projects(console: Console) -> list[_Kept]:
+async def kept_projects(console: Console) -> list[KeptProject]:
     """Of all organisations, deleted ones too: their events go as they would have."""
-    found: list[_Kept] = []
+    found: list[KeptProject] = []
     org_id = FIRST_ID
     while organisations := await console.store.rows(_Organisation, ORGANISATIONS, org_id, _MOST):
         for organisation in organisations:
             project_id = FIRST_ID
-            while projects := await console.store.rows(_Kept, PROJECTS, organisation.org_id, project_id, _MOST):
+            while projects := await console.store.rows(KeptProject, PROJECTS, organisation.org_id, project_id, _MOST):
                 found += projects
                 project_id = projects[-1].project_id
         org_id = organisations[-1].org_id

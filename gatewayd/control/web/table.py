@@ -5,9 +5,11 @@ from typing import Final
 
 from gatewayd.control.account.routes import ROUTES as ACCOUNT
 from gatewayd.control.api_keys.routes import ROUTES as API_KEYS
+from gatewayd.control.approvals.bearer_routes import ROUTES as APPROVAL_BEARERS
 from gatewayd.control.approvals.gate_service import PREFIX as GATE_PREFIX
 from gatewayd.control.approvals.gate_service import gate_service
 from gatewayd.control.approvals.routes import ROUTES as APPROVALS
+from gatewayd.control.approvals.times import ROUTES as APPROVAL_TIMES
 from gatewayd.control.audit.page_routes import ROUTES as AUDIT_PAGES
 from gatewayd.control.audit.routes import ROUTES as AUDIT
 from gatewayd.control.databases.forms import ROUTES as DATABASE_FORMS
@@ -55,6 +57,8 @@ _ROUTES: Final[tuple[Route, ...]] = (
     *TOKENS,
     *GATEWAYS,
     *APPROVALS,
+    *APPROVAL_BEARERS,
+    *APPROVAL_TIMES,
     *AUDIT,
     *AUDIT_PAGES,
     *TAINT,
