@@ -69,7 +69,8 @@ bench: $(VENV)/.dev  ## the same work on gatewayd and, where npm is, on its peer
 
 soak: $(VENV)/.dev  ## the long runs: faults, canaries, fresh examples, then generated statements for MINUTES (60)
 	@$(BIN)/pytest -m soak --timeout 0 --hypothesis-profile soak tests
-	@$(BIN)/pytest --hypothesis-profile soak tests/sql tests/mcp tests/properties tests/masking
+	@$(BIN)/pytest --hypothesis-profile soak tests/sql tests/mcp tests/properties tests/masking tests/link tests/keys
+	@$(BIN)/python -m tests.link.mutations
 	@$(BIN)/python -m tests.oracle.run
 	@$(BIN)/python -m tests.cost.run --minutes $(MINUTES)
 	@$(BIN)/python -m tests.approvals.random_run --minutes $(MINUTES)

@@ -17,6 +17,8 @@ from gatewayd.keys.ed25519 import KeyRefused, SigningKey, strict_base64
 from gatewayd.keys.note import VerifierKey
 
 FILE_NAME: Final = "identity.json"
+NEXT_NAME: Final = "identity.next.json"
+"""The key that is to take its place (docs/link-protocol.md, Rotation)."""
 CREDENTIAL: Final = "gatewayd-identity"
 _FORMAT: Final = 1
 _BYTES: Final = 4096
@@ -38,7 +40,7 @@ def verifier_of(key: SigningKey) -> VerifierKey:
     return VerifierKey(f"gatewayd/{key.key_id}", key.public)
 
 
-def load_identity(state_dir: str, credentials_dir: str | None = None) -> SigningKey | None:
+def load_identity(state_dir: str, credentials_dir: str | None = None, *, name: str = FILE_NAME) -> SigningKey | None:
     """The identity from the credential, else from the file; None when there is neither.
 
     Raises IdentityRefused: a key that cannot be read is never replaced by a new one.
@@ -47,7 +49,7 @@ def load_identity(state_dir: str, credentials_dir: str | None = None) -> Signing
         path = Path(credentials_dir) / CREDENTIAL
         if path.exists():
             return _parsed(_read(path), path)
-    path = Path(state_dir) / FILE_NAME
+    path = Path(state_dir) / name
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -61,21 +63,28 @@ def load_identity(state_dir: str, credentials_dir: str | None = None) -> Signing
     return _parsed(_read(path), path)
 
 
-def ensure_identity(state_dir: str, credentials_dir: str | None = None) -> SigningKey:
+def ensure_identity(state_dir: str, credentials_dir: str | None = None, *, name: str = FILE_NAME) -> SigningKey:
     """The identity, made now when there is none. Of two processes that make one at once, both get the same."""
-    known = load_identity(state_dir, credentials_dir)
+    known = load_identity(state_dir, credentials_dir, name=name)
     if known is not None:
         return known
     try:
-        _write(SigningKey.generate(), Path(state_dir))
+        _write(SigningKey.generate(), Path(state_dir), name)
     except OSError as failure:
-        raise _refused(Path(state_dir) / FILE_NAME, failure) from None
-    made = load_identity(state_dir, None)
+        raise _refused(Path(state_dir) / name, failure) from None
+    made = load_identity(state_dir, None, name=name)
     assert made is not None
     return made
 
 
-def _write(key: SigningKey, folder: Path) -> None:
+def replace_identity(state_dir: str) -> None:
+    """Puts the next identity in the place of the present one, durably. Raises OSError."""
+    folder = Path(state_dir)
+    os.rename(folder / NEXT_NAME, folder / FILE_NAME)
+    _sync(folder)
+
+
+def _write(key: SigningKey, folder: Path, name: str) -> None:
     """Whole and durable or not at all, and never over a file that is there."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     stored = _Stored(_FORMAT, base64.b64encode(key.seed).decode(), base64.b64encode(key.public.raw).decode())
@@ -88,9 +97,13 @@ def _write(key: SigningKey, folder: Path) -> None:
         finally:
             os.close(descriptor)
         with contextlib.suppress(FileExistsError):  # another process was first: its key is the identity
-            os.link(temporary, folder / FILE_NAME)
+            os.link(temporary, folder / name)
     finally:
         os.unlink(temporary)
+    _sync(folder)
+
+
+def _sync(folder: Path) -> None:
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(directory)

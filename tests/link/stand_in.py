@@ -26,6 +26,7 @@ from gatewayd.link.formats.bundle import Bundle, bundle_sha256, sign_bundle
 from gatewayd.link.formats.documents import DocumentRefused, digest, public_key, public_text
 from gatewayd.link.formats.enrolment import EnrolmentToken, token_text
 from gatewayd.link.formats.requests import EnrolBody, ReadRequest, read_body
+from gatewayd.link.formats.rotation import RotateBody, next_key
 from gatewayd.link.formats.rows import AuditBody, PushedRow
 from gatewayd.link.formats.status import PollBody
 from gatewayd.link.formats.trust import USES, Trust, WorkingKey, fingerprint_of, sign_trust
@@ -89,7 +90,7 @@ class StandIn:
         self.refuse_status: str | None = None
         self.seen_bodies: list[bytes] = []
         self.holds = True
-        self.handlers: dict[str, Callable[[Gateway, ReadRequest], Answer]] = {"audit": self._audit}
+        self.handlers: dict[str, Callable[[Gateway, ReadRequest], Answer]] = {"audit": self._audit, "rotate": self._rotate}
         self.new_trust()
 
     # -- what a person does there
@@ -189,6 +190,16 @@ class StandIn:
             self.gateways[gateway.id] = gateway
         answer = Enrolment(gateway.id, self.project, ISSUER, self.tenant, found.digest, body.nonce, self.now_ms())
         return 200, b'{"enrolment":%b,"trust":%b}' % (sign_answer(answer, [self.working]), self.trusts[-1])
+
+    def _rotate(self, gateway: Gateway, found: ReadRequest) -> Answer:
+        body = read_body(found.request.body, RotateBody)
+        with self.changed:
+            try:
+                gateway.key = next_key(body, gateway=gateway.id, signer=gateway.key)
+            except DocumentRefused:
+                return 400, b"{}"
+        answer = Enrolment(gateway.id, self.project, ISSUER, self.tenant, found.digest, body.nonce, self.now_ms())
+        return 200, sign_answer(answer, [self.working])
 
     def _poll(self, gateway: Gateway, found: ReadRequest) -> Answer:
         with self.changed:

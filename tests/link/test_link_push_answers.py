@@ -39,6 +39,7 @@ class Between:
         self.gateway = "01JGATEWAY0000000000000000"
         self.sent: list[LinkRequest] = []
         self.change: Change = lambda answer: answer
+        self.terms = AuditTerms()
         self._n = 0
         self.control.gateways[self.gateway] = Gateway(self.gateway, IDENTITY.public, self.control.project)
 
@@ -63,7 +64,7 @@ class Between:
         return ControlAnswer(status, data, sent)
 
     def push(self, audit: Audit) -> Push:
-        return Push(self, audit, lambda: self.trust, AuditTerms)  # type: ignore[arg-type]  # all that it uses is here
+        return Push(self, audit, lambda: self.trust, lambda: self.terms)  # type: ignore[arg-type]  # all that it uses is here
 
 
 async def record(audit: Audit, rows: int) -> None:

@@ -46,7 +46,7 @@ def command(as_json: bool) -> None:
 
 
 async def _look(report: "Callable[[Check], None]") -> None:
-    from gatewayd.cli.doctor import approvals, configuration, database, service
+    from gatewayd.cli.doctor import approvals, configuration, database, link, service
     from gatewayd.cli.doctor.finding import fail
     from gatewayd.cli.progress import waiting
     from gatewayd.cli.query import own_url
@@ -60,6 +60,10 @@ async def _look(report: "Callable[[Check], None]") -> None:
         return
     for check in configuration.checks(settings):
         report(check)
+    if settings.link is not None:
+        async for check in link.checks(settings, settings.link):
+            report(check)
+        return  # the databases, and what is served, are in the bundle: GET /readyz says how they are
     entries = configuration.configured(settings)
     async for check in approvals.checks(settings, entries):
         report(check)

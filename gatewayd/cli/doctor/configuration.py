@@ -44,6 +44,8 @@ def checks(settings: Settings) -> Iterator[Check]:
 
 def _policy(settings: Settings) -> Iterator[Check]:
     file = settings.policy_file
+    if settings.link is not None:
+        return  # it comes in a bundle: see `link.py`
     if file is None:
         yield warn(
             "policy",

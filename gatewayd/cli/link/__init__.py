@@ -10,6 +10,7 @@ COMMANDS: Final[dict[str, str]] = {
     "enrol": "Link this gateway (what `gatewayd link --control URL` does).",
     "status": "Whom it belongs to, and what it enforces.",
     "check": "Would the link work: state folder, trust, bundle, network.",
+    "rotate": "Give this gateway a new identity, known to the control plane before it counts.",
     "leave": "Forget the link; the audit file stays.",
     "accept-version": "Let an older bundle version in, after a stolen key.",
 }

@@ -29,20 +29,26 @@ class KeptLink(msgspec.Struct, frozen=True):
     fresh_s: int | None  # seconds since the control plane last confirmed it
 
 
-def read_link(environ: Mapping[str, str]) -> tuple[Kept, KeptLink]:
-    """Ends the command where this gateway is not linked, or its state folder cannot be trusted."""
-    kept = Kept(state_dir(environ))
+class NotLinked(Exception):
+    """There is no link in the state folder."""
+
+
+class LinkUnreadable(Exception):
+    """The state folder cannot be trusted; the text says why."""
+
+
+def kept_link(folder: str) -> KeptLink:
+    """Raises NotLinked or LinkUnreadable."""
+    kept = Kept(folder)
     try:
         enrolled, trust, seen = kept.enrolled(), kept.trust(), kept.ratchet()
         if enrolled is None:
-            click.echo("not linked; `gatewayd link --control URL` links it", err=True)
-            sys.exit(CONFIGURATION)
+            raise NotLinked
         if trust is None or seen is None:
             raise KeptUnreadable("trust.json is missing" if trust is None else "ratchet.json is missing")
         known = trusts.again(trust.envelope.encode(), trust.root)
-    except (KeptUnreadable, DocumentRefused) as wrong:
-        click.echo(f"the state folder cannot be trusted: {wrong}", err=True)
-        sys.exit(CONFIGURATION)
+    except (KeptUnreadable, DocumentRefused, UnicodeEncodeError) as wrong:
+        raise LinkUnreadable(str(wrong)) from None
     bundle, problem = None, "none has come yet"
     cached = kept.bundle()
     if cached is not None:
@@ -52,7 +58,19 @@ def read_link(environ: Mapping[str, str]) -> tuple[Kept, KeptLink]:
             problem = str(refused)
     fresh = kept.freshness()
     fresh_s = None if fresh is None else max(0, round(time.time() - fresh.fresh_ms / 1000))
-    return kept, KeptLink(enrolled, known, seen, bundle, None if bundle is not None else problem, fresh_s)
+    return KeptLink(enrolled, known, seen, bundle, None if bundle is not None else problem, fresh_s)
+
+
+def read_link(environ: Mapping[str, str]) -> tuple[Kept, KeptLink]:
+    """Ends the command where this gateway is not linked, or its state folder cannot be trusted."""
+    folder = state_dir(environ)
+    try:
+        return Kept(folder), kept_link(folder)
+    except NotLinked:
+        click.echo("not linked; `gatewayd link --control URL` links it", err=True)
+    except LinkUnreadable as wrong:
+        click.echo(f"the state folder cannot be trusted: {wrong}", err=True)
+    sys.exit(CONFIGURATION)
 
 
 def here() -> Mapping[str, str]:

@@ -12,10 +12,11 @@ from gatewayd.keys.envelope import EnvelopeRefused, parse
 from gatewayd.link.formats.documents import DocumentRefused, digest, opened, seal
 
 RequestKind = Literal[
-    "enrol", "poll", "audit", "approval", "approval_wait", "approval_status", "approval_outcome", "taint", "catalog"
+    "enrol", "rotate", "poll", "audit", "approval", "approval_wait", "approval_status", "approval_outcome", "taint", "catalog"
 ]  # fmt: skip
 PATHS: Final[dict[RequestKind, str]] = {
     "enrol": "/link/v1/enrol",
+    "rotate": "/link/v1/rotate",
     "poll": "/link/v1/poll",
     "audit": "/link/v1/audit",
     "approval": "/link/v1/approval",
