@@ -3,7 +3,7 @@
     signals
       embedded PostgreSQL (self-host without CONTROL_DATABASE_URL)
         store: pool, migrations
-          services: days of the audit, and what else runs for the whole control plane, each under a lease
+          services: engines; days of the audit and what else runs for the whole control plane, each under a lease
             listener: pages, API, gateways, agents
 
 First signal: readiness off, listener closed, requests in progress get their grace. Second: they are cancelled. A service that
@@ -35,7 +35,8 @@ from gatewayd.http.server import HttpServer
 from gatewayd.notify.systemd import ServiceManager, feed_watchdog
 from gatewayd.postgres.embedded import EmbeddedUnavailable
 
-STOP_BEYOND_GRACE_S: Final = 15.0
+STOP_BEYOND_GRACE_S: Final = 45.0
+"""For engines, which are ended after the calls in progress, and for the embedded PostgreSQL after them."""
 
 FORESEEN: Final = tuple(
     Foreseen(failure, is_configuration=False) for failure in (EmbeddedUnavailable, StoreUnavailable, MigrationProblem)

@@ -53,7 +53,7 @@ Start = Callable[[Wanted], Awaitable[EngineProcess]]
 
 @final
 class Serving:
-    """A process that answers. `calls` are in progress; whoever calls counts himself in and out."""
+    """A process that answers. Use as `with serving:` around each call: `calls` are in progress, and keep it from being idle."""
 
     def __init__(self, process: EngineProcess, now_s: float) -> None:
         self.upstream: Final[Upstream] = process.upstream
@@ -98,21 +98,20 @@ class Engine:
         self._is_running = False
 
     async def serving(self, wanted: Wanted, nursery: trio.Nursery) -> Serving:
-        """The process to call, started in `nursery` where there is none. Raises EngineUnavailable."""
+        """The process to call, started in `nursery` where there is none. Raises EngineUnavailable.
+
+        `wanted` is what is known now. Who waits while another one takes its place gets that: it is newer.
+        """
+        if self._attempt is not None and self._attempt.wanted is not wanted and self._attempt.wanted != wanted:
+            self._replace(self._attempt, wanted)
         while True:
-            attempt = self._attempt
-            if attempt is None:
-                attempt = self._begin(wanted, nursery)
-            elif attempt.wanted is not wanted and attempt.wanted != wanted:
-                attempt = self._replace(attempt, wanted)
-            if attempt.serving is not None:
-                return attempt.serving
-            if not attempt.settled.is_set():
+            attempt = self._attempt or self._begin(wanted, nursery)
+            if attempt.serving is None and not attempt.settled.is_set():
                 self._check_due(attempt.due_s)
                 await attempt.settled.wait()
             if attempt.serving is not None:
                 return attempt.serving
-            if not attempt.replaced.is_set():
+            if attempt.problem:
                 raise EngineUnavailable(attempt.problem)
 
     def _begin(self, wanted: Wanted, nursery: trio.Nursery) -> Attempt:
@@ -128,10 +127,9 @@ class Engine:
         if wait_s > PATIENCE_S:
             raise EngineUnavailable("the engine has failed; it is started again soon", wait_s)
 
-    def _replace(self, old: Attempt, wanted: Wanted) -> Attempt:
+    def _replace(self, old: Attempt, wanted: Wanted) -> None:
         self._attempt = Attempt(wanted, old.due_s)
         old.replaced.set()
-        return self._attempt
 
     async def run(self) -> None:
         """Every process of this engine, one after the other, while one is wanted."""
@@ -140,8 +138,11 @@ class Engine:
                 attempt = self._attempt
                 try:
                     await self._once(attempt)
+                except trio.Cancelled:
+                    attempt.problem = "the control plane is stopping"
+                    raise
                 finally:
-                    attempt.serving = None
+                    self._take_back(attempt)
                     attempt.settled.set()
         finally:
             self._is_running = False
@@ -167,15 +168,9 @@ class Engine:
             log.info(log.ENGINE_STARTED, project=attempt.wanted.project_id, pid=process.pid)
             attempt.serving = Serving(process, trio.current_time())
             attempt.settled.set()
-            how = await self._until_it_ends(attempt.serving, attempt.replaced, process)
+            how = await self._until_it_ends(attempt, attempt.serving, process, began_s)
         finally:
-            # No checkpoint here: whoever calls meanwhile finds the next attempt, or none.
-            attempt.serving = None
-            if how == "ended":
-                self._hold_off(lasted_s=trio.current_time() - began_s)
-            if self._attempt is attempt:
-                # Started again without being asked: what its last calls did is still owed to the control plane.
-                self._attempt = Attempt(attempt.wanted, self._next_s) if how == "ended" else None
+            self._take_back(attempt)
             await process.end(self._grace_s)
         project = attempt.wanted.project_id
         if how == "ended":
@@ -184,21 +179,38 @@ class Engine:
             self._failures, self._next_s = 0, 0.0
             log.info(log.ENGINE_STOPPED, project=project, pid=process.pid, reason=how)
 
-    async def _until_it_ends(self, serving: Serving, replaced: trio.Event, process: EngineProcess) -> Ending:
+    async def _until_it_ends(self, attempt: Attempt, serving: Serving, process: EngineProcess, began_s: float) -> Ending:
         how: Ending = "idle"
         async with trio.open_nursery() as nursery:
 
-            async def watch(event: Callable[[], Awaitable[object]], ending: Ending) -> None:
+            async def replaced() -> None:
                 nonlocal how
-                await event()
-                how = ending
+                await attempt.replaced.wait()
+                how = "replaced"
+                self._take_back(attempt)
                 nursery.cancel_scope.cancel()
 
-            nursery.start_soon(watch, process.wait, "ended")
-            nursery.start_soon(watch, replaced.wait, "replaced")
+            async def ended() -> None:
+                nonlocal how
+                await process.wait()
+                how = "ended"
+                self._hold_off(lasted_s=trio.current_time() - began_s)
+                # Started again without being asked: what its last calls did is still owed to the control plane.
+                self._take_back(attempt, Attempt(attempt.wanted, self._next_s))
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(replaced)
+            nursery.start_soon(ended)
             await self._until_idle(serving)
+            self._take_back(attempt)
             nursery.cancel_scope.cancel()
         return how
+
+    def _take_back(self, attempt: Attempt, following: Attempt | None = None) -> None:
+        """No call gets this process any more. At once with the decision to end it: a checkpoint between would let one in."""
+        attempt.serving = None
+        if self._attempt is attempt:
+            self._attempt = following
 
     async def _until_idle(self, serving: Serving) -> None:
         while True:
@@ -210,8 +222,7 @@ class Engine:
     def _failed(self, attempt: Attempt, problem: str) -> None:
         attempt.problem = problem
         self._hold_off()
-        if self._attempt is attempt:
-            self._attempt = None
+        self._take_back(attempt)
         log.error(log.ENGINE_FAILED, project=attempt.wanted.project_id, error=problem)
 
     def _hold_off(self, *, lasted_s: float = 0.0) -> None:

@@ -62,3 +62,6 @@ async def _start(console: Console, home: Home, wanted: Wanted) -> EngineProcess:
         raise StartFailed("the store does not answer now") from None
     except (OSError, HomeProblem) as problem:
         raise StartFailed(f"the engine cannot be run ({problem})") from None
+    except Exception as bug:  # of one project: the others go on
+        log.error(log.UNEXPECTED_FAILURE, **log.places(bug))
+        raise StartFailed("this failed, and it is our fault; the log says where") from None

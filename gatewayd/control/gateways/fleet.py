@@ -15,7 +15,7 @@ from gatewayd.control.store.store import Transaction
 from gatewayd.link.formats.status import DatabaseStatus
 
 SILENT_MS: Final = 120_000
-"""A gateway polls every 30 s; one that was not heard for so long is shown as silent."""
+"""A gateway polls every 30 s; one that was not heard for so long is shown as silent, but for engines here: idle ones stop."""
 _MOST: Final = 500
 STATES_ROWS: Final = 100
 """What `history` gives at a time."""
@@ -119,7 +119,7 @@ def _shown(gateway: Gateway, span: Span | None, newest: int, now_ms: int) -> Gat
         standing_note=gateway.standing_note,
         state=gateway.state,
         reason=gateway.state_reason,
-        is_silent=gateway.seen_ms is None or now_ms - gateway.seen_ms > SILENT_MS,
+        is_silent=gateway.engine_replica is None and (gateway.seen_ms is None or now_ms - gateway.seen_ms > SILENT_MS),
         seen_ms=gateway.seen_ms,
         version=gateway.version,
         bundle_version=gateway.bundle_version,
