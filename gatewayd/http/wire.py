@@ -35,12 +35,15 @@ class Wire:
 
     async def read(self, at_most: int) -> bytes:
         """Waits for some bytes. Empty at the end of the client's side; the client may still read."""
-        await trio.lowlevel.wait_readable(self._fd)
-        try:
-            return os.read(self._fd, at_most)
-        except OSError as error:
-            self.is_gone = True
-            raise ClientGone from error
+        while True:
+            await trio.lowlevel.wait_readable(self._fd)
+            try:
+                return os.read(self._fd, at_most)
+            except BlockingIOError:  # woken for nothing, as Linux may (select(2), Bugs): no reason to drop the client
+                continue
+            except OSError as error:
+                self.is_gone = True
+                raise ClientGone from error
 
     def read_now(self, at_most: int) -> bytes | None:
         """What has arrived; None when nothing has, empty at the end and when the client has disconnected."""
