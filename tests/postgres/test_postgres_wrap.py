@@ -3,8 +3,10 @@
 import pytest
 from pglast.parser import parse_sql_json
 
+from gatewayd.catalog import Catalog, Relation
 from gatewayd.policy.file.model import Limits
 from gatewayd.postgres.execute import wrap
+from gatewayd.postgres.execute.displayed_columns import reads_catalog_alone
 from gatewayd.postgres.execute.wrap import (
     AS_THEY_ARE,
     NotWrapped,
@@ -20,7 +22,10 @@ from gatewayd.sql.facts.statement import Statement
 
 LIMITS = Limits(max_rows=7, max_bytes=99)
 MASKED = Shown(("a", "b"), ("q.a", "'***' AS b"), ('q."b"::text',))
-WAYS = pytest.mark.parametrize("shown", [AS_THEY_ARE, MASKED], ids=["as they are", "masked"])
+APART = Shown(("a", "b"), ("q.a", "'***' AS b"), is_planned_apart=True)
+WAYS = pytest.mark.parametrize(
+    "shown", [AS_THEY_ARE, MASKED, Shown(is_planned_apart=True), APART], ids=["as they are", "masked", "apart", "apart, masked"]
+)
 
 
 def facts(sql: str) -> Statement:
@@ -134,3 +139,19 @@ def test_the_head_is_parsed_once_per_limits() -> None:
     before = wrap._head_json.cache_info().misses
     wrap_query(facts("SELECT 2"), LIMITS, AS_THEY_ARE)
     assert wrap._head_json.cache_info().misses == before
+
+
+def test_a_statement_over_the_catalog_alone_is_planned_apart() -> None:
+    own = Relation(1259, "pg_catalog", "pg_class", "table")
+    catalog = Catalog(
+        1, "shop", relations={("pg_catalog", "pg_class"): own, ("public", "t"): Relation(20001, "public", "t", "table")}
+    )
+    for sql in ("SELECT * FROM pg_class", "SELECT 1 FROM pg_catalog.pg_class JOIN information_schema.tables ON true"):
+        assert reads_catalog_alone(facts(sql), catalog), sql
+    for sql in (
+        "SELECT 1",
+        "SELECT * FROM t",
+        "SELECT * FROM pg_class, t",
+        "SELECT * FROM pg_class WHERE oid IN (SELECT 1 FROM public.t)",
+    ):
+        assert not reads_catalog_alone(facts(sql), catalog), sql

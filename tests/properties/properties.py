@@ -25,7 +25,8 @@ MAKES: Final = re.compile(r"(CREATE (TABLE|VIEW|MATERIALIZED VIEW|INDEX|SEQUENCE
 BY_NATURE: Final = frozenset({"57014", "54001", "55P03", "53200", "53000", "53100", "54000"})
 """Timeouts and exhausted memory: which row they strike at is chance."""
 _DIFFERS: Final = re.compile(
-    r"\b(" + "|".join(sorted(OF_THE_SESSION)) + r"|\w*read_only|pg_stat_\w*)\b|current_time|localtime|current_date", re.IGNORECASE
+    r"\b(" + "|".join(sorted(OF_THE_SESSION)) + r"|\w*read_only|pg_stat(?:io)?_\w*)\b|current_time|localtime|current_date",
+    re.IGNORECASE,
 )
 
 

@@ -11,8 +11,9 @@ from gatewayd.catalog import Catalog, Column, Relation
 from gatewayd.masking.plan import Withheld, plan
 from gatewayd.policy.decide.decision import decide
 from gatewayd.policy.decide.outcomes import Allowed
-from gatewayd.postgres.execute.output_names import distinct
+from gatewayd.postgres.execute.output_names import distinct, output_names
 from gatewayd.sql.facts.analyze import analyze
+from gatewayd.sql.facts.statement import Statement
 from tests.masking.masking_rig import policy_of
 
 POLICY = policy_of("column_masks: {users: {ssn: full-redact, email: consistent-hash}}")
@@ -96,6 +97,13 @@ def test_twice_the_length_costs_twice_the_steps(shape: str, rewriting: bool) -> 
     judged(SHAPES[shape](3), rewriting=rewriting)  # what is made once
     small, large = (steps(partial(judged, SHAPES[shape](count), rewriting=rewriting)) for count in (120, 240))
     assert large < 2.5 * small
+
+
+def test_more_columns_than_postgresql_shows_are_not_named_one_by_one() -> None:
+    statement = analyze(f"SELECT {joined(600, '*')} FROM wide")
+    assert isinstance(statement, Statement)
+    assert steps(partial(output_names, statement, CATALOG)) < 3_000, "600 times 300 columns"
+    assert output_names(statement, CATALOG) is None
 
 
 def test_equal_output_names_cost_a_look_up_each() -> None:

@@ -19,6 +19,7 @@ from gatewayd.sql.facts.statement import RelationUse, Statement
 VIEWS: Final = ("view", "materialized view")
 DEFINING_KINDS: Final = ("DROP", "ALTER", "COMMENT", "GRANT", "REVOKE", "CREATE VIEW", "CREATE RULE", "CREATE TRIGGER")
 """Statement kinds that write to a view itself, never through it to its base tables."""
+_NAMES_KEPT: Final = 4096
 
 
 class RelationRules:
@@ -36,6 +37,7 @@ class RelationRules:
         self._reads: dict[tuple[int, bool, bool], Refusal | None] = {}
         self._writes: dict[tuple[int, bool, bool, tuple[WriteEvent, ...] | None], Refusal | None] = {}
         self._vouches: dict[int, bool] = {}
+        self._system: dict[str, bool] = {}  # by bare name
 
     def locate(self, use: RelationUse) -> tuple[str, str]:
         """The schema and name that PostgreSQL would find: pg_catalog first, then public; what is created bare goes to public."""
@@ -46,6 +48,14 @@ class RelationRules:
         return "public", use.name
 
     def _is_system(self, name: str) -> bool:
+        known = self._system.get(name)
+        if known is None:
+            if len(self._system) >= _NAMES_KEPT:
+                self._system.clear()
+            known = self._system[name] = self._names_system(name)
+        return known
+
+    def _names_system(self, name: str) -> bool:
         if self._catalog.relation("pg_catalog", name) is not None:
             return True
         # The reviewed list covers several server versions: a name of a newer one may be a user's table here.

@@ -3,13 +3,15 @@
 from collections.abc import Hashable
 from typing import Final
 
+import msgspec
+
 from gatewayd.catalog import Catalog
 from gatewayd.masking.plan import Rewritten
 from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.policy.decide.outcomes import Permit
 from gatewayd.policy.file.model import Limits
 from gatewayd.postgres.driver.session import Connection
-from gatewayd.postgres.execute.displayed_columns import shown
+from gatewayd.postgres.execute.displayed_columns import reads_catalog_alone, shown
 from gatewayd.postgres.execute.error_words import told_less
 from gatewayd.postgres.execute.evidence import Evidence
 from gatewayd.postgres.execute.guard import ask
@@ -63,6 +65,8 @@ async def execute(
                     columns = await shown(connection, statement, catalog, over)
                 except ExecutionFailed as failure:
                     raise await refused(connection, failure, evidence) from failure
+                if reads_catalog_alone(statement, catalog):
+                    columns = msgspec.structs.replace(columns, is_planned_apart=True)
                 key = limits, columns
                 sent = instead.composed.get(key) if instead is not None else None
                 if not isinstance(sent, Sent):

@@ -45,6 +45,8 @@ class Shown(msgspec.Struct, frozen=True):
     values: tuple[str, ...] = ()
     """Texts that follow each row, in fields of their own. Their bytes do not count: what is masked only later must not show in
     what the limits leave. But a row with more of them than LARGEST_TEXT_BYTES ends the answer: it would have to be held whole."""
+    is_planned_apart: bool = False
+    """The statement is planned as if there was no limit on its rows."""
 
 
 AS_THEY_ARE: Final = Shown()
@@ -85,6 +87,13 @@ def own_text(statement: Statement) -> tuple[str, int]:
 def wrap_query(statement: Statement, limits: Limits, shown: Shown) -> Sent:
     """For form `query`. Raises NotWrapped."""
     own, offset = own_text(statement)
+    if shown.is_planned_apart:
+        head = f"{_HEAD}WITH q{_column_list(shown)} AS MATERIALIZED (\n"
+        rows = f"{_opened(shown)}q{_closed(shown)} LIMIT {limits.max_rows + 1}"
+        json = _json(own)
+        if not _bare(json).startswith('{"SelectStmt":'):
+            raise NotWrapped
+        return _as_with_query(own, offset, head, f"\n) {_limited(limits, shown, counts=False)}({rows}) AS r){_TAIL}", json)
     head = f"COPY ({_limited(limits, shown, counts=False)}({_opened(shown)}(\n"
     text = f"{head}{own}\n) AS q{_column_list(shown)}{_closed(shown)} LIMIT {limits.max_rows + 1}) AS r){_TAIL}"
     # Blanks in place of the head give both trees the same positions, so that equal trees are equal texts.
@@ -107,11 +116,7 @@ def wrap_returning(statement: Statement, limits: Limits, shown: Shown) -> Sent:
     ending = f"\n) {_limited(limits, shown, counts=True)}({_opened(shown)}{name} AS q{_closed(shown)}) AS r){_TAIL}"
     json = _json(own)
     if '"withClause":' not in json:  # no WITH at any depth, and a constant cannot look like one
-        head = f"{_HEAD}WITH {opening}"
-        before, behind = _around(head, ending)
-        if bulk.without_positions(_json(f"{head}{own}{ending}")) != before + _bare(json) + behind:
-            raise NotWrapped
-        return Sent(f"{head}{own}{ending}", ((len(head), offset, len(own)),))
+        return _as_with_query(own, offset, f"{_HEAD}WITH {opening}", ending, json)
 
     tree = _tree(own, json)
     [(kind, node)] = tree.node.items()
@@ -130,6 +135,14 @@ def wrap_returning(statement: Statement, limits: Limits, shown: Shown) -> Sent:
         raise NotWrapped
     before_main = len("COPY (")
     return Sent(text, ((before_main, offset, main), (before_main + main + len(opening), offset + main, len(own) - main)))
+
+
+def _as_with_query(own: str, offset: int, head: str, ending: str, json: str) -> Sent:
+    """`own`, whose tree is `json`, between the two. Raises NotWrapped."""
+    before, behind = _around(head, ending)
+    if bulk.without_positions(_json(f"{head}{own}{ending}")) != before + _bare(json) + behind:
+        raise NotWrapped
+    return Sent(f"{head}{own}{ending}", ((len(head), offset, len(own)),))
 
 
 def wrap_below_with(statement: Statement, limits: Limits, shown: Shown) -> Sent:
@@ -216,8 +229,10 @@ def _around(head: str, ending: str) -> tuple[str, str]:
 
 def _bare(json: str) -> str:
     """The tree of the one statement, as text without positions."""
-    start, end = json.index('"stmt":') + len('"stmt":'), json.rindex("}]}")
-    return bulk.without_positions(json[start:end])
+    _, stmt, tree = json.partition('"stmt":')
+    if not stmt:
+        raise NotWrapped  # no statement at all
+    return bulk.without_positions(tree[: tree.rindex("}]}")])
 
 
 def _tree(sql: str, json: str) -> Tree:
