@@ -8,6 +8,8 @@ import pytest
 
 from tests.test_imports import MODULES, parsed
 
+TESTS = Path(__file__).parent
+
 MOST_LINES = 430
 """400 is the aim."""
 REVIEWED_LISTS = {"gatewayd.sql.builtins.functions", "gatewayd.sql.builtins.objects"}
@@ -45,6 +47,14 @@ def lines_of(path: Path) -> int:
 @pytest.mark.parametrize("module", [module for module in MODULES if module not in REVIEWED_LISTS])
 def test_files_are_small_enough_to_read(module: str) -> None:
     assert lines_of(MODULES[module]) <= MOST_LINES
+
+
+def test_what_only_soak_runs_is_listed() -> None:
+    listed = (TESTS / "README.md").read_text(encoding="utf-8")
+    marked = [
+        path for path in TESTS.rglob("test_*.py") if "mark.soak" in path.read_text(encoding="utf-8") and path != Path(__file__)
+    ]
+    assert [str(path.relative_to(TESTS)) for path in marked if f"`{path.relative_to(TESTS)}`" not in listed] == []
 
 
 def test_the_usual_file_is_read_in_minutes() -> None:
