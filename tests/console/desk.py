@@ -10,6 +10,7 @@ from tests.console.world import World
 
 WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}
 NARROW: Final[ViewportSize] = {"width": 360, "height": 740}
+MOST_BYTES: Final = 1_000_000
 AXE: Final = Axe()
 
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.console.desk import NARROW, Desk, axe_findings, sideways
+from tests.console.desk import MOST_BYTES, NARROW, Desk, axe_findings, sideways
 from tests.console.pages import PAGES, PageCase
 from tests.console.world import World
 
@@ -11,7 +11,6 @@ CASES = pytest.mark.parametrize("case", PAGES, ids=[case.name for case in PAGES]
 STILL = [case for case in PAGES if "live=1" not in case.path]
 """Pages whose parts are not replaced by newer ones meanwhile."""
 TABS = 250
-MOST_BYTES = 1_000_000
 
 
 def opened(page: Page, world: World, case: PageCase) -> None:

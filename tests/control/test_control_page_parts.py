@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gatewayd.control.tokens.snippets import Snippet, server_name, snippets
-from gatewayd.control.web.chart import Column, chart
+from gatewayd.control.web.chart import Calls, chart
 from gatewayd.control.web.shown_text import is_hidden, plain, text
 from gatewayd.control.web.times import distance_shown, time_shown
 
@@ -63,15 +63,15 @@ def test_distances_are_told_in_words(apart_ms: int, words: str) -> None:
 
 
 def test_a_chart_keeps_what_is_rare_visible() -> None:
-    columns = [Column(f"{hour}:00", "", (("calls", 5000), ("failed", 0), ("denied", 1))) for hour in range(24)]
-    drawn = chart(columns)
-    assert drawn.top == 6000
-    assert [part.kind for part in drawn.columns[0].parts] == ["calls", "denied"]
-    assert float(drawn.columns[0].parts[1].height) >= 1
-    assert drawn.labels[0] == "0:00"
-    assert drawn.labels[-1] == "23:00"
-    empty = chart([Column("a", "", (("calls", 0),))])
-    assert (empty.top, empty.columns[0].parts, empty.labels) == (1, (), ("a",))
+    drawn = chart([Calls(f"{hour}:00", "", calls=5000, denied=1) for hour in range(24)])
+    assert drawn.top == 5000
+    assert [part.kind for part in drawn.parts[0]] == ["denied", "calls"]
+    assert float(drawn.parts[0][0].height) >= 1
+    assert float(drawn.parts[0][1].y) >= 0
+    assert (drawn.labels[0], drawn.labels[-1]) == ("0:00", "23:00")
+    assert (drawn.calls, drawn.denied, drawn.failed) == (120_000, 24, 0)
+    empty = chart([Calls("a", "")])
+    assert (empty.top, empty.parts, empty.labels) == (1, ((),), ("a",))
 
 
 URL = "https://console.example.com/mcp"

@@ -1,12 +1,11 @@
 """The audit's pages: the list with its filters, one query with what decided it and its proof, statistics, checking a proof."""
 
-from datetime import date
 from typing import Final
 
 import msgspec
 
 from gatewayd.control.audit.asked import events_of_query, filters_of, find_page, next_address, proof_of, proof_or_why_not
-from gatewayd.control.audit.chart import chart_of
+from gatewayd.control.audit.chart import by_day
 from gatewayd.control.audit.decided_by import decided_by
 from gatewayd.control.audit.one_query import shown
 from gatewayd.control.audit.rollup import BY_DAY, DayCount
@@ -53,11 +52,11 @@ async def _list(call: Call) -> Answer:
     counts = await store.rows(DayCount, BY_DAY, project_id, "all", last - _CHART_DAYS + 1, last)
     people = await store.rows(_Person, PEOPLE, sorted({each.person_id for each in tokens}))
     return page(
-        call, _LIST, found=found, filters=filters, times=_times(call, filters), day_after=_day_after,
+        call, _LIST, found=found, filters=filters, times=_times(call, filters),
         tokens={each.token_id: each.name for each in tokens},
         people=[(each.person_id, each.name) for each in people],
         databases=[each.name for each in await store.rows(_Name, DATABASES, project_id)],
-        chart=chart_of({each.day: each for each in counts}, last - _CHART_DAYS + 1, last),
+        chart=by_day(f"/projects/{project_id}", counts, last - _CHART_DAYS + 1, last),
         next=next_address(call, found.next) if found.next is not None else None,
         is_live="live" in call.incoming.query and not call.incoming.query.get("cursor"),
     )  # fmt: skip
@@ -107,12 +106,8 @@ async def _statistics(call: Call) -> Answer:
     rows = sorted(by_value.items(), key=lambda each: -each[1][0])
     return page(
         call, _STATISTICS, kind=kind, kinds=KINDS, days=last - first + 1, rows=rows[:_VALUES], left_out=len(rows) - _VALUES,
-        chart=chart_of({each.day: each for each in whole}, first, last), day_after=_day_after,
+        chart=by_day(f"/projects/{project_id}", whole, first, last),
     )  # fmt: skip
-
-
-def _day_after(day: date) -> date:
-    return date.fromordinal(day.toordinal() + 1)
 
 
 async def _verify(call: Call) -> Answer:

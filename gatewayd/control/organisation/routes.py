@@ -9,7 +9,7 @@ from gatewayd.control.organisation.caps import check_cap
 from gatewayd.control.people.links import Kind, ProjectRole, new_link, store_link
 from gatewayd.control.people.person import email_key, email_problem
 from gatewayd.control.people.rights import ROLES, Role, may_change_role
-from gatewayd.control.projects.find import FIND, Project
+from gatewayd.control.projects.find import FIND, FIRST_ID, Project
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act, record
@@ -20,11 +20,16 @@ from gatewayd.control.web.route import Route
 from gatewayd.control.web.said import said
 
 _PEOPLE: Final = "organisation/pages/people.html"
-MEMBERS_MOST: Final = 10_000
+_MOST_PEOPLE: Final = 10_000
+_LISTED: Final = 100
 
 PEOPLE: Final = Statement(
     "SELECT m.person_id, p.email, p.name, m.role, m.since_ms FROM memberships AS m JOIN people AS p ON p.person_id = m.person_id"
-    " WHERE m.org_id = $1 ORDER BY m.person_id LIMIT $2"
+    " WHERE m.org_id = $1 AND m.person_id > $2 ORDER BY m.person_id LIMIT $3"
+)
+ONE: Final = Statement(
+    "SELECT m.person_id, p.email, p.name, m.role, m.since_ms FROM memberships AS m JOIN people AS p ON p.person_id = m.person_id"
+    " WHERE m.org_id = $1 AND m.person_id = $2"
 )
 COUNT_PEOPLE: Final = Statement("SELECT count(*) FROM (SELECT 1 FROM memberships WHERE org_id = $1 LIMIT $2) AS few")
 MEMBER: Final = Statement("SELECT role FROM memberships WHERE org_id = $1 AND person_id = $2 FOR UPDATE")
@@ -84,7 +89,7 @@ async def people(call: Call) -> Answer:
 
 
 async def list_people(call: Call) -> Answer:
-    return json(People(await call.console.store.rows(Member, PEOPLE, call.org_id, MEMBERS_MOST)))
+    return json(People(await call.console.store.rows(Member, PEOPLE, call.org_id, FIRST_ID, _MOST_PEOPLE)))
 
 
 async def invite(call: Call) -> Answer:
@@ -172,12 +177,14 @@ async def _change(call: Call, after: Role | None) -> None:
 
 async def _page(call: Call, problem: str | None = None, status: int = 200, link: str | None = None) -> Answer:
     store = call.console.store
-    members = await store.rows(Member, PEOPLE, call.org_id, MEMBERS_MOST)
+    after = call.incoming.query.get("after", "")
+    found = await store.rows(Member, PEOPLE, call.org_id, after if is_ulid(after) else FIRST_ID, _LISTED + 1)
+    members, more = found[:_LISTED], found[_LISTED - 1].person_id if len(found) > _LISTED else None
     may_change = call.may("org.people")
     open_ones = await store.rows(Invitation, INVITATIONS, call.org_id, call.console.now_ms()) if may_change else []
     return page(
         call, _PEOPLE, status, members=members, invitations=open_ones, roles=ROLES, problem=problem, link=link,
-        may_change=may_change,
+        may_change=may_change, more=more,
     )  # fmt: skip
 
 

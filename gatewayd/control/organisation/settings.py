@@ -7,7 +7,7 @@ import msgspec
 from gatewayd.control.moment import moment
 from gatewayd.control.people.person import name_problem
 from gatewayd.control.projects.change import Pause, pause_project
-from gatewayd.control.projects.visible import visible
+from gatewayd.control.projects.visible import every_visible
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act
@@ -30,7 +30,7 @@ async def _settings(call: Call) -> Answer:
 
 
 async def _page(call: Call, name: str | None = None, problem: str | None = None, status: int = 200) -> Answer:
-    projects = await visible(call)
+    projects = await every_visible(call)
     paused = sum(each.state == "paused" for each in projects)
     settings = call.console.settings
     plan = call.console.settings.plans
@@ -58,13 +58,13 @@ async def _rename(call: Call) -> Answer:
 
 async def _stop(call: Call) -> Answer:
     """Each project in a transaction of its own: a store that fails in between leaves those before it stopped."""
-    for project in await visible(call):
+    for project in await every_visible(call):
         await pause_project(call, project.project_id, call.sent(Pause).note, paused=True)
     return said(call, to("/settings"), "all-paused")
 
 
 async def _go_on(call: Call) -> Answer:
-    for project in await visible(call):
+    for project in await every_visible(call):
         await pause_project(call, project.project_id, call.sent(Pause).note, paused=False)
     return said(call, to("/settings"), "all-resumed")
 

@@ -6,7 +6,7 @@ import msgspec
 
 from gatewayd.control.audit.rollup import BY_HOUR, HourCount
 from gatewayd.control.store.store import Store
-from gatewayd.control.web.chart import Chart, Column, chart
+from gatewayd.control.web.chart import Calls, Chart, chart
 from gatewayd.control.web.times import in_zone
 
 _HOUR_MS: Final = 3600 * 1000
@@ -14,12 +14,8 @@ _HOURS: Final = 24
 
 
 class Activity(msgspec.Struct, frozen=True):
-    calls: int
-    denied: int
-    failed: int
-    rows_read: int
     chart: Chart
-    hours: tuple[Column, ...]
+    rows_read: int
 
 
 async def last_day(store: Store, project_id: str, now_ms: int, zone: str) -> Activity:
@@ -29,15 +25,11 @@ async def last_day(store: Store, project_id: str, now_ms: int, zone: str) -> Act
     found = await store.rows(HourCount, BY_HOUR, project_id, "all", first // _HOURS, newest // _HOURS)
     by_hour = {each.day * _HOURS + each.hour: each for each in found}
     within = [each for hour, each in by_hour.items() if first <= hour <= newest]
-    hours = tuple(_column(hour, by_hour.get(hour), zone) for hour in range(first, newest + 1))
-    return Activity(
-        sum(each.calls for each in within), sum(each.denied for each in within), sum(each.failed for each in within),
-        sum(each.rows_read for each in within), chart(hours), hours,
-    )  # fmt: skip
+    hours = [_column(hour, by_hour.get(hour), zone) for hour in range(first, newest + 1)]
+    return Activity(chart(hours), sum(each.rows_read for each in within))
 
 
-def _column(hour: int, count: HourCount | None, zone: str) -> Column:
+def _column(hour: int, count: HourCount | None, zone: str) -> Calls:
     label = f"{in_zone(hour * _HOUR_MS, zone):%H:%M}"
     calls, denied, failed = (count.calls, count.denied, count.failed) if count is not None else (0, 0, 0)
-    title = f"from {label}: {calls:,} calls, {denied:,} denied, {failed:,} failed"
-    return Column(label, title, (("calls", max(0, calls - denied - failed)), ("failed", failed), ("denied", denied)))
+    return Calls(label, f"from {label}", calls, denied, failed)

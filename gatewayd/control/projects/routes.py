@@ -4,11 +4,12 @@ from typing import Final
 
 import msgspec
 
+from gatewayd.audit.ids import is_ulid
 from gatewayd.control.audit.rollup import BY_DAY, DayCount
 from gatewayd.control.gateways.fleet import SILENT_MS
 from gatewayd.control.gateways.gateway import OF_PROJECT, Gateway
 from gatewayd.control.projects.find import FIRST_ID, Project
-from gatewayd.control.projects.visible import visible
+from gatewayd.control.projects.visible import visible, visible_page
 from gatewayd.control.store.days import day_number, day_of
 from gatewayd.control.web.answer import Answer, json
 from gatewayd.control.web.call import Call
@@ -16,6 +17,7 @@ from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
 
 _GATEWAYS: Final = 500
+_LISTED: Final = 50
 _HOME: Final = "projects/pages/projects.html"
 
 
@@ -50,8 +52,10 @@ class Me(msgspec.Struct, frozen=True):
 
 
 async def home(call: Call) -> Answer:
-    found = await visible(call) if call.has_organisation else []
-    return page(call, _HOME, projects=[await _listed(call, project) for project in found])
+    after = call.incoming.query.get("after", "")
+    place = after if is_ulid(after) else FIRST_ID
+    found, more = await visible_page(call, place, _LISTED) if call.has_organisation else ([], None)
+    return page(call, _HOME, projects=[await _listed(call, project) for project in found], more=more)
 
 
 async def _listed(call: Call, project: Project) -> Listed:

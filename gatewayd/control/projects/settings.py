@@ -6,7 +6,9 @@ import msgspec
 
 from gatewayd.audit.ids import is_ulid
 from gatewayd.control.moment import moment
-from gatewayd.control.organisation.routes import MEMBERS_MOST, PEOPLE, Member
+from gatewayd.control.organisation.routes import ONE as ONE_MEMBER
+from gatewayd.control.organisation.routes import Member
+from gatewayd.control.people.person import BY_EMAIL, Person, email_key
 from gatewayd.control.people.rights import ROLES, Role
 from gatewayd.control.projects.change import set_terms
 from gatewayd.control.projects.find import DROP_ROLE, SET_ROLE
@@ -23,7 +25,7 @@ from gatewayd.control.web.said import said
 _PAGE: Final = "projects/pages/settings.html"
 PROJECT_ROLES: Final[tuple[Role, ...]] = tuple(role for role in ROLES if role != "owner")
 
-ROLES_IN: Final = Statement("SELECT person_id, role FROM project_roles WHERE project_id = $1 ORDER BY person_id LIMIT 1000")
+ROLES_IN: Final = Statement("SELECT person_id, role FROM project_roles WHERE project_id = $1 ORDER BY person_id LIMIT 200")
 
 
 class TermsForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,10 +44,12 @@ class TermsForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProjectRoleForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`role` empty: none any more."""
+    email: str
+    role: str
 
+
+class NoRoleForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     person: str
-    role: str = ""
 
 
 class _InProject(msgspec.Struct, frozen=True):
@@ -59,13 +63,10 @@ async def _settings(call: Call) -> Answer:
 
 async def _page(call: Call, terms: ProjectTerms, problem: str | None = None, status: int = 200) -> Answer:
     store = call.console.store
-    members = await store.rows(Member, PEOPLE, call.org_id, MEMBERS_MOST)
-    roles = {each.person_id: each.role for each in await store.rows(_InProject, ROLES_IN, call.project.project_id)}
-    within = [(each, roles[each.person_id]) for each in members if each.person_id in roles]
-    others = [(each.person_id, f"{each.name}, {each.email}") for each in members if each.person_id not in roles]
-    return page(
-        call, _PAGE, status, terms=terms, within=within, others=others, roles=PROJECT_ROLES, problem=problem
-    )  # fmt: skip
+    found = await store.rows(_InProject, ROLES_IN, call.project.project_id)
+    within = [(await store.row(Member, ONE_MEMBER, call.org_id, each.person_id), each.role) for each in found]
+    known = [(member, role) for member, role in within if member is not None]
+    return page(call, _PAGE, status, terms=terms, within=known, roles=PROJECT_ROLES, problem=problem)
 
 
 async def _set_terms(call: Call) -> Answer:
@@ -90,32 +91,40 @@ async def _set_terms(call: Call) -> Answer:
     return said(call, to(f"/projects/{call.project.project_id}/settings"), "saved")
 
 
-async def _set_role(call: Call) -> Answer:
-    form, console, project_id = call.sent(ProjectRoleForm), call.console, call.project.project_id
+async def _give_role(call: Call) -> Answer:
+    form, store = call.sent(ProjectRoleForm), call.console.store
     role = next((each for each in PROJECT_ROLES if each == form.role), None)
-    if form.role and role is None:
+    if role is None:
         raise Refusal(400, f"role: found {form.role[:40]!r}; expected one of {', '.join(PROJECT_ROLES)}")
-    members = await console.store.rows(Member, PEOPLE, call.org_id, MEMBERS_MOST)
-    person = next((each for each in members if is_ulid(form.person) and each.person_id == form.person), None)
-    if person is None:
+    person = await store.row(Person, BY_EMAIL, email_key(form.email))
+    member = await store.row(Member, ONE_MEMBER, call.org_id, person.person_id) if person is not None else None
+    if member is None:
+        text = "nobody of the organisation has this mail address; invite them first"
+        return await _page(call, terms_of(call.project.settings), text, 400)
+    return await _set_role(call, member, role)
+
+
+async def _take_role(call: Call) -> Answer:
+    person = call.sent(NoRoleForm).person
+    member = await call.console.store.row(Member, ONE_MEMBER, call.org_id, person) if is_ulid(person) else None
+    if member is None:
         raise Refusal(404, "there is nothing here")
-    now, member = moment(console), person
+    return await _set_role(call, member, None)
+
+
+async def _set_role(call: Call, member: Member, role: Role | None) -> Answer:
+    now, project_id = moment(call.console), call.project.project_id
 
     async def work(tx: Transaction) -> None:
         if role is None:
             await tx.run(DROP_ROLE, project_id, member.person_id)
         else:
             await tx.run(SET_ROLE, project_id, member.person_id, role, now.now_ms)
-        act = Act(
-            "project.role_changed",
-            call.person.person_id,
-            project_id,
-            member.person_id,
-            {"name": member.name, "role": role or "none"},
-        )
+        details = {"name": member.name, "role": role or "none"}
+        act = Act("project.role_changed", call.person.person_id, project_id, member.person_id, details)
         await now.record(tx, call.org_id, act)
 
-    await console.store.transaction(work)
+    await call.console.store.transaction(work)
     return said(call, to(f"/projects/{project_id}/settings"), "saved")
 
 
@@ -123,5 +132,6 @@ _PAGES: Final = "/projects/<project>/settings"
 ROUTES: Final = (
     Route("GET", _PAGES, _settings, door="person", right="project.policy"),
     Route("POST", _PAGES, _set_terms, door="person", right="project.policy", body=TermsForm),
-    Route("POST", f"{_PAGES}/people", _set_role, door="person", right="project.people", again=True, body=ProjectRoleForm),
+    Route("POST", f"{_PAGES}/people", _give_role, door="person", right="project.people", again=True, body=ProjectRoleForm),
+    Route("POST", f"{_PAGES}/people/remove", _take_role, door="person", right="project.people", again=True, body=NoRoleForm),
 )

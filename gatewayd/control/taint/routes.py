@@ -4,8 +4,10 @@ from typing import Final
 
 import msgspec
 
+from gatewayd.audit.ids import is_ulid
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.taint.grants import OPEN, Taint, clear
+from gatewayd.control.tokens.token import FIND, Token
 from gatewayd.control.trail.record import Act, record
 from gatewayd.control.web.answer import Answer, Refusal, json, to
 from gatewayd.control.web.call import Call
@@ -52,7 +54,15 @@ async def _list(call: Call) -> Answer:
 
 
 async def _page(call: Call) -> Answer:
-    return page(call, _PAGE, taints=(await taints(call)).taints)
+    found = (await taints(call)).taints
+    names = {each: await _name(call, each) for each in {taint.shown for taint in found}}
+    return page(call, _PAGE, taints=found, names=names)
+
+
+async def _name(call: Call, shown: str) -> str:
+    """Of the token, where the grant is one."""
+    token = await call.console.store.row(Token, FIND, call.project.project_id, shown) if is_ulid(shown) else None
+    return token.name if token is not None else shown
 
 
 async def _clear_page(call: Call) -> Answer:
