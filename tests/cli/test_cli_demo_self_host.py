@@ -2,20 +2,24 @@
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import trio
 from mcp import Client
 
 from gatewayd.cli.demo.self_host import STATEMENTS
 from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.cli.gatewayd_process import Running, serving
+from tests.control.plane_process import PlaneProcess
 
 LAST = STATEMENTS[-1][0]
-OWNER = {"email": "ada@example.com", "name": "Ada", "password": "correct horse battery"}
 
 
 @pytest.fixture
@@ -34,14 +38,42 @@ def printed(demo: Running, name: str) -> str:
     return found[1]
 
 
+async def query(client: Client, statement: str) -> dict[str, Any]:
+    result = await client.call_tool("query", {"sql": statement, "intent": "see what the demo answers"})
+    (block,) = result.content
+    assert block.type == "text"
+    found: dict[str, Any] = json.loads(block.text)
+    return found
+
+
+async def approved(owner: PlaneProcess, url: str) -> int:
+    """The rows that the last statement touched, once its owner had approved it."""
+    (project,) = [each["id"] for each in owner.api("GET", "/projects")["projects"]]
+    answers: list[dict[str, Any]] = []
+
+    async def write() -> None:
+        async with Client(url) as client:
+            answers.append(await query(client, LAST))
+
+    def decide() -> None:
+        until = time.monotonic() + 60
+        while not (waiting := owner.api("GET", f"/projects/{project}/approvals")["requests"]):
+            assert time.monotonic() < until, "nothing waits for a person"
+            time.sleep(0.05)
+        place = f"/projects/{project}/approvals/{waiting[0]['id']}/decide"
+        assert owner.form(place, {"decision": "approve"}).status_code == 303
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(write)
+        await trio.to_thread.run_sync(decide)
+    return int(answers[0]["rowCount"])
+
+
 async def outcomes(url: str) -> list[tuple[bool, str | None]]:
     found = []
     async with Client(url) as client:
         for statement, _ in STATEMENTS[:-1]:
-            result = await client.call_tool("query", {"sql": statement, "intent": "see what the demo answers"})
-            (block,) = result.content
-            assert block.type == "text"
-            answer: dict[str, Any] = json.loads(block.text)
+            answer = await query(client, statement)
             found.append((answer["allowed"], answer.get("policy_rule")))
     return found
 
@@ -57,11 +89,11 @@ async def test_what_it_prints_works_and_stays_over_a_restart(state: Path) -> Non
         assert {"url": agent} in [each["mcpServers"]["shop"] for each in configurations]
         assert await outcomes(agent) == expected
         site = link.partition("/welcome/")[0]
-        async with httpx.AsyncClient(trust_env=False) as browser:
-            assert "organisation" not in (await browser.get(link)).text, "the organisation is there already"
-            headers = {"origin": site, "sec-fetch-site": "same-origin"}
-            assert (await browser.post(link, data=OWNER, headers=headers)).status_code == 303
-            assert "Shop" in (await browser.get(site, follow_redirects=True)).text
+        shown = await trio.to_thread.run_sync(partial(httpx.get, link, trust_env=False))
+        assert 'name="organisation"' not in shown.text, "the organisation is there already"
+        with closing(PlaneProcess(demo, site)) as owner:
+            await trio.to_thread.run_sync(owner.found, link)
+            assert await approved(owner, agent) == 1
         assert demo.stop() == 0
     assert EmbeddedPostgres(state / "postgres").postmaster() is None
     with serving(["demo", "--state", str(state)]) as demo:

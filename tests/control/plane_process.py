@@ -42,13 +42,14 @@ class PlaneProcess:
     def found(self, link: str) -> None:
         """Takes the first sign-in link, and makes a key that may all that keys can."""
         form: dict[str, Any] = {"organisation": "Analytical Engines", "email": OWNER, "name": "Ada", "password": PASSWORD}
-        assert self._post(link.removeprefix(self.url), form).status_code == 303
-        shown = self._post("/keys", {"name": "all", "scopes": sorted(RIGHTS - PEOPLE_ONLY), "days": 1})
+        assert self.form(link.removeprefix(self.url), form).status_code == 303
+        shown = self.form("/keys", {"name": "all", "scopes": sorted(RIGHTS - PEOPLE_ONLY), "days": 1})
         found = re.search(rf"{PREFIX}[\w-]{{43}}", shown.text)
         assert found is not None, shown.text
         self._key = found[0]
 
-    def _post(self, path: str, form: Mapping[str, Any]) -> httpx.Response:
+    def form(self, path: str, form: Mapping[str, Any]) -> httpx.Response:
+        """What a page of the owner's browser sends."""
         return self._client.post(path, data=dict(form), headers={"origin": self.url, "sec-fetch-site": "same-origin"})
 
     def api(self, method: str, path: str, body: object = None) -> Any:

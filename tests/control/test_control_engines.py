@@ -18,7 +18,7 @@ from mcp import Client
 from gatewayd.audit.ids import ulid_value
 from tests.cli.gatewayd_process import serving
 from tests.conftest import Postgres, reserved_port
-from tests.control.plane_process import SHOP, PlaneProcess, plane_environment, plane_process
+from tests.control.plane_process import POLICY, SHOP, PlaneProcess, plane_environment, plane_process
 
 PATIENCE_S = 60.0
 JSON = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -307,6 +307,40 @@ def test_a_project_without_an_address_and_one_that_cannot_be_opened_say_so(site:
 
 def uuid(ulid: str) -> str:
     return f"{ulid_value(ulid):032x}"
+
+
+async def test_a_held_write_runs_once_a_person_has_approved_it_and_is_in_the_audit(site: Site) -> None:
+    project, token = site.another("held")
+    plane = site.plane
+    policy = POLICY + "    approvals: {writes: true}\n"
+    plane.api("POST", f"/projects/{project}/policies", {"policy": policy, "note": "writes wait"})
+    terms = plane.api("GET", f"/projects/{project}/terms")
+    plane.api("PUT", f"/projects/{project}/terms", terms | {"self_approval": True})
+    answers: list[dict[str, Any]] = []
+
+    async def write() -> None:
+        agent = opened(site, token["text"])
+        sql = "UPDATE orders SET status = 'shipped' WHERE id = 42 RETURNING status"
+        answers.append(await trio.to_thread.run_sync(agent.value, sql))
+
+    def waiting() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = plane.api("GET", f"/projects/{project}/approvals")["requests"]
+        return found
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(write)
+        await trio.to_thread.run_sync(wait_until, lambda: bool(waiting()), "nothing waits for a person")
+        (request,) = waiting()
+        decided = plane.form(f"/projects/{project}/approvals/{request['id']}/decide", {"decision": "approve"})
+        assert decided.status_code == 303, decided.text
+    assert answers[0]["rows"] == [{"status": "shipped"}]
+    assert site.postgres.query("SELECT status FROM orders WHERE id = 42", site.shop) == [{"status": "shipped"}]
+
+    def arrived() -> bool:
+        found = plane.api("GET", f"/projects/{project}/audit")["queries"]
+        return any("WHERE id = 42" in (each["sql"] or "") and each["outcome"] == "executed" for each in found)
+
+    wait_until(arrived, "the audit of the control plane does not have it")
 
 
 def test_calls_are_counted_and_bounded(site: Site) -> None:
