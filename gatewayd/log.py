@@ -42,6 +42,7 @@ CONNECTION_FAILED: Final = "connection failed"
 AUDIT_UNAVAILABLE: Final = "audit unavailable"
 AUDIT_RECOVERED: Final = "audit recovered"
 AUDIT_CHECKPOINT: Final = "audit checkpoint"
+AUDIT_UNSIGNED_TAKEN: Final = "audit rows after the last signed head taken over"
 AUDIT_BROKEN: Final = "audit file does not continue what was signed"
 AUDIT_WRITE_AFTER_EXECUTION_FAILED: Final = "audit write after execution failed"
 # approvals

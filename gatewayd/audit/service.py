@@ -353,7 +353,10 @@ class _Opened:
             folder = state_dir if state_dir is not None else os.path.dirname(self.path)
             self._identity = ensure_identity(folder, credentials_dir)
             self.last_head = LastHead(folder)
-            self.file = self.open_file()
+            self.file = file = self.open_file()
+            if file.size > file.head_size:  # after a stop that was none; or somebody put them in
+                first_seq = file.meta.first_seq + file.head_size
+                log.info(log.AUDIT_UNSIGNED_TAKEN, rows=file.size - file.head_size, first_seq=first_seq)
         except BaseException:
             self.lock.release()
             raise

@@ -14,6 +14,7 @@ import trio
 from gatewayd.audit.file import AuditFile, Synchronous, _connect
 from gatewayd.audit.heads import unproved_head
 from gatewayd.audit.last_head import LastHead
+from gatewayd.audit.leaf import commitment_of, facts_of, leaf_of
 from gatewayd.audit.pace import Pace
 from gatewayd.audit.rows import COLUMNS
 from gatewayd.audit.schema import APPLICATION_ID
@@ -202,6 +203,27 @@ async def test_a_file_put_back_from_a_backup_is_noticed_at_the_start(
     assert "audit file does not continue what was signed" in messages(capfd.readouterr().err)
     assert (meta.previous_instances[-1].instance, meta.previous_instances[-1].reason) == (instance, "rows missing")
     assert any("gatewayd itself found rows missing" in found for found in faults_of(Path(path), trusted(path)))
+
+
+async def test_rows_put_in_after_a_stop_are_told_of_at_the_start(
+    path: str, calls: Calls, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        async with open_audit(path) as audit:
+            await calls.whole(audit)
+    assert "audit rows after the last signed head taken over" not in messages(capfd.readouterr().err)
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        row = connection.execute(f"SELECT {', '.join(COLUMNS)}, seq FROM audit_events ORDER BY seq DESC LIMIT 1").fetchone()
+        columns = ("7" + row[0][1:], *row[1:12])
+        facts, salt = facts_of(columns), bytes(32)
+        leaf = leaf_of(row[12] + 1, facts.envelope, commitment_of(salt, facts.details))
+        connection.execute(f"INSERT INTO audit_events VALUES ({'?, ' * 14}?)", (*columns, row[12] + 1, leaf, salt))
+    assert not faults_of(Path(path), trusted(path))
+    async with open_audit(path):
+        pass
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    told = [line for line in lines if line["msg"] == "audit rows after the last signed head taken over"]
+    assert [(line["rows"], line["first_seq"]) for line in told] == [(1, 7)]
 
 
 async def test_a_tail_that_was_cut_is_noticed_at_the_start_though_nothing_outside_tells(path: str, calls: Calls) -> None:

@@ -104,6 +104,12 @@ FAULTS: dict[str, tuple[Change, str]] = {
     "metadata gone": ("DELETE FROM meta", "meta table is damaged"),
     "a signature gone": ("DELETE FROM meta WHERE key = 'signature'", "not signed"),
     "a trigger": ("CREATE TRIGGER t AFTER INSERT ON audit_events BEGIN DELETE FROM audit_events; END", "trigger t is not"),
+    "a trigger named as SQLite's own": (
+        "CREATE TRIGGER sqlitehook AFTER INSERT ON audit_events BEGIN DELETE FROM audit_events; END",
+        "trigger sqlitehook is not",
+    ),
+    "a view": ("CREATE VIEW sqlite2 AS SELECT * FROM audit_events WHERE seq < 9", "view sqlite2 is not"),
+    "a table": ("CREATE TABLE sqlitestat1 (a)", "table sqlitestat1 is not"),
     "an index gone": ("DROP INDEX audit_events_query_id", "index audit_events_query_id is not"),
     "a commitment put in": ("INSERT INTO erased VALUES (9, zeroblob(32))", "9: the erased table names it"),
     "another format": ("PRAGMA user_version = 3", "format 3, expected an audit file of format 2"),
@@ -123,6 +129,11 @@ def test_what_is_changed_is_found(path: Path, fault: str) -> None:
     statement, said = FAULTS[fault]
     change(path, statement)
     assert any(said in found for found in faults_of(path)), faults_of(path)
+
+
+def test_what_analyze_leaves_is_no_fault(path: Path) -> None:
+    change(path, "ANALYZE")
+    assert not faults_of(path)
 
 
 def test_an_older_copy_is_found_by_a_head_kept_elsewhere(tmp_path: Path) -> None:
