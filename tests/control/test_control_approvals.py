@@ -7,11 +7,24 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, GateDenied, Outcome, Pending, StatusAsked, Wait
+from gatewayd.approvals.messages import (
+    Approved,
+    Expired,
+    GateAnswer,
+    GateAsk,
+    GateDenied,
+    Outcome,
+    Pending,
+    Preview,
+    StatusAsked,
+    Wait,
+)
 from gatewayd.approvals.rules import OPEN_OF_ONE, NotAsked, TooManyOpen
 from gatewayd.control.approvals import answer as answers
 from gatewayd.control.approvals.answer import GateClosed
 from gatewayd.control.approvals.decide import WriteDecision, decide
+from gatewayd.control.approvals.grant_routes import revoke_grant
+from gatewayd.control.approvals.grants import LISTED, OF_PROJECT, GrantTerms, ShapeGrant
 from gatewayd.control.approvals.requests import Asker
 from gatewayd.control.approvals.shown import one, over, pending, pending_count
 from gatewayd.control.approvals.sweep import sweep
@@ -96,8 +109,8 @@ async def test_one_character_another_token_or_another_origin_is_another_request(
     approval_id = await opened(world, ask)
     await approve(world, approval_id)
     again = replace(ask, query_id=world.console.new_id())
-    others = replace(again, sql=ask.sql + " "), replace(again, intent=None), replace(again, database="billing")
-    for other in (*others, replace(again, mcp_token_id=None)):
+    others = replace(again, sql=ask.sql + " "), replace(again, intent=None), replace(again, effect="ef")
+    for other in (*others, replace(again, mcp_token_id=None), replace(again, database="billing")):
         found = await asked(world, other)
         assert isinstance(found, Pending)
         assert found.approval_id != approval_id
@@ -261,3 +274,68 @@ async def test_the_sweep_removes_what_has_ended_and_changes_no_answer(world: Wor
     clock.ms += 92 * 24 * 60 * MINUTE
     await sweep(world.console)
     assert (await over(world.console, world.project)).requests == []
+
+
+async def test_a_grant_for_a_shape_approves_what_differs_in_constants_alone_within_its_limits(world: World, clock: Clock) -> None:
+    grant = WriteDecision("approve", "tidying", 3, GrantTerms(minutes=60, times=2))
+    first = await opened(world, world.ask("DELETE FROM orders WHERE id = 1"))
+    with pytest.raises(Refusal) as refused:
+        await decide(await world.call("Ben"), first, grant)
+    assert refused.value.status == 403  # off unless the project says so
+    assert await status(world, first) == "pending"
+    await world.set_terms(ProjectTerms(shape_grants=True))
+    await decide(await world.call("Ben"), first, grant)
+    again = world.ask("DELETE  FROM orders WHERE id = 2 -- another")
+    granted = Approved(by="Ben", note="tidying", rows_at_most=3)
+    assert await asked(world, again) == granted
+    assert await asked(world, again) == granted  # its answer was lost: not counted twice
+    for other in (
+        world.ask("DELETE FROM orders WHERE id > 2"),
+        world.ask("DELETE FROM orders WHERE id = 2", policy_hash="cd" * 32),
+        world.ask("DELETE FROM orders WHERE id = 2", database="billing"),
+        world.ask("DELETE FROM orders WHERE id = 2", effect="another table has the name"),
+        world.ask("DELETE FROM orders WHERE id = 2", mcp_token_id=None),
+        world.ask("DELETE FROM orders WHERE id = 3", preview=Preview(4)),
+        world.ask("DELETE FROM orders WHERE id = 4", write_class="whole_table_writes"),
+    ):
+        assert isinstance(await asked(world, other), Pending)
+    assert isinstance(await asked(world, world.ask("DELETE FROM orders WHERE id = 5")), Approved)
+    assert isinstance(await asked(world, world.ask("DELETE FROM orders WHERE id = 6")), Pending)  # both times are used
+    assert isinstance(await asked(world, world.ask("DELETE FROM orders WHERE id = 1")), Approved)  # its own approval
+
+
+async def test_a_grant_for_a_shape_ends_with_its_time_its_revocation_and_the_project_s_terms(world: World, clock: Clock) -> None:
+    await world.set_terms(ProjectTerms(shape_grants=True))
+
+    async def granted(table: str) -> None:
+        approval_id = await opened(world, world.ask(f"DELETE FROM {table} WHERE id = 1"))
+        await decide(await world.call("Ben"), approval_id, WriteDecision("approve", "", 3, GrantTerms(5, 10)))
+
+    for table in ("a", "b", "c"):
+        await granted(table)
+        assert isinstance(await asked(world, world.ask(f"DELETE FROM {table} WHERE id = 2")), Approved)
+    grants = await world.console.store.rows(ShapeGrant, OF_PROJECT, world.project, LISTED)
+    of_a = next(each for each in grants if each.made_ms == clock.ms and each.used == 1)
+    assert len(grants) == 3
+    await revoke_grant(await world.call("Cleo"), of_a.shape_grant_id)
+    with pytest.raises(Refusal):
+        await revoke_grant(await world.call("Cleo"), of_a.shape_grant_id)
+    found = [await asked(world, world.ask(f"DELETE FROM {table} WHERE id = 3")) for table in ("a", "b", "c")]
+    assert sorted(type(each).__name__ for each in found) == ["Approved", "Approved", "Pending"]
+    await world.set_terms(ProjectTerms())
+    assert isinstance(await asked(world, world.ask("DELETE FROM b WHERE id = 4")), Pending)
+    await world.set_terms(ProjectTerms(shape_grants=True))
+    clock.ms += 5 * MINUTE
+    assert isinstance(await asked(world, world.ask("DELETE FROM b WHERE id = 5")), Pending)
+
+
+@pytest.mark.parametrize(
+    ("rows", "minutes", "times"), [(None, 5, 1), (0, 5, 1), (3, 0, 1), (3, 5, 0), (3, 5, 1001), (3, 10081, 1)]
+)
+async def test_a_grant_has_limits(world: World, rows: int | None, minutes: int, times: int) -> None:
+    await world.set_terms(ProjectTerms(shape_grants=True))
+    approval_id = await opened(world, world.ask())
+    with pytest.raises(Refusal) as refused:
+        await decide(await world.call("Ben"), approval_id, WriteDecision("approve", "", rows, GrantTerms(minutes, times)))
+    assert refused.value.status == 400
+    assert await status(world, approval_id) == "pending"

@@ -45,6 +45,7 @@ PLACES = {
     "query": NOBODY,
     "approval": NOBODY,
     "bearer": NOBODY,
+    "grant": NOBODY,
 }
 
 

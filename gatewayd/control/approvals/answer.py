@@ -1,7 +1,7 @@
 """What a held write is answered: the rules in their order, in one transaction (docs/control-plane.md, Approvals).
 
-What this query claimed before; an approval to claim; a denial that holds; an expiry, once; the request that is open; else a new
-one. Whoever opens a request holds the project's lock, so two questions at once open one.
+What this query claimed before; an approval to claim; a grant for its shape; a denial that holds; an expiry, once; the request
+that is open; else a new one. Whoever opens a request holds the project's lock, so two questions at once open one.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,6 +13,7 @@ from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, 
 from gatewayd.approvals.rules import OPEN_OF_ONE, NotAsked, RequestStanding, TooManyOpen, newest_says, status_of
 from gatewayd.audit.ids import is_ulid
 from gatewayd.control.approvals import requests
+from gatewayd.control.approvals.grants import claim_grant
 from gatewayd.control.approvals.requests import Answered, Asker, begin_change, key_of, request_of
 from gatewayd.control.console import Console
 from gatewayd.control.projects.find import FIND as FIND_PROJECT
@@ -111,16 +112,17 @@ class _Asking:
             raise NotAsked
         if project.state == "paused":
             raise GateClosed("the project is paused")
-        found = await self._found(tx)
+        terms = terms_of(project.settings)
+        found = await self._found(tx, terms)
         if found is None:
             number = await begin_change(tx, asker.project_id)
-            found = await self._found(tx) or await self._opened(tx, terms_of(project.settings), number)
+            found = await self._found(tx, terms) or await self._opened(tx, terms, number)
         if isinstance(found, Pending):
             url = f"{self._public_url}/projects/{asker.project_id}/approvals/{found.approval_id}"
             return msgspec.structs.replace(found, review_url=url)
         return found
 
-    async def _found(self, tx: Transaction) -> GateAnswer | None:
+    async def _found(self, tx: Transaction, terms: ProjectTerms) -> GateAnswer | None:
         project_id, query_id = self._asker.project_id, self._ask.query_id
         before = await tx.row(Answered, requests.ANSWERED, project_id, query_id)
         if before is not None:
@@ -130,6 +132,9 @@ class _Asking:
         claimable = await tx.row(RequestStanding, requests.CLAIMABLE, project_id, self._key, self._now_ms)
         if claimable is not None and await self._claimed(tx, claimable):
             return claimable.approved()
+        granted = await claim_grant(tx, self._asker, self._ask, self._key, self._now_ms) if terms.shape_grants else None
+        if granted is not None:
+            return granted
         newest = await tx.row(RequestStanding, requests.NEWEST, project_id, self._key)
         found = newest_says(newest, query_id, self._now_ms)
         if isinstance(found, Expired) and newest is not None:

@@ -10,10 +10,12 @@ import msgspec
 from gatewayd.approvals.rules import status_of
 from gatewayd.audit.ids import is_ulid
 from gatewayd.control.approvals import requests
-from gatewayd.control.approvals.answer import until_known
+from gatewayd.control.approvals.answer import read_ask, until_known
+from gatewayd.control.approvals.grants import ADD as ADD_GRANT
+from gatewayd.control.approvals.grants import GrantTerms, shape_of, terms_problem
 from gatewayd.control.approvals.requests import begin_change
 from gatewayd.control.approvals.shown import ONE, StoredRequest
-from gatewayd.control.moment import moment
+from gatewayd.control.moment import Moment, moment
 from gatewayd.control.projects.find import FIND as FIND_PROJECT
 from gatewayd.control.projects.find import Project
 from gatewayd.control.projects.terms import terms_of
@@ -33,6 +35,8 @@ class WriteDecision(msgspec.Struct, frozen=True):
     decision: Literal["approve", "deny"]
     note: str = ""
     rows_at_most: int | None = None
+    grant: GrantTerms | None = None
+    """With an approval: a grant for the request's shape, too."""
 
 
 async def decide(call: Call, approval_id: str, wanted: WriteDecision) -> None:
@@ -44,6 +48,9 @@ async def decide(call: Call, approval_id: str, wanted: WriteDecision) -> None:
     assert call.session.person_id == call.person.person_id, "a session decides, nothing else"
     if wanted.decision == "deny" and wanted.rows_at_most is not None:
         raise Refusal(400, "rows_at_most: a denial has no bound")
+    wrong = terms_problem(wanted.grant, wanted.rows_at_most) if wanted.grant is not None else None
+    if wrong is not None:
+        raise Refusal(400, wrong)
     if not is_ulid(approval_id):
         raise Refusal(404, _NOTHING)
     console, project_id, person = call.console, call.project.project_id, call.person
@@ -54,7 +61,8 @@ async def decide(call: Call, approval_id: str, wanted: WriteDecision) -> None:
         project = await tx.row(Project, FIND_PROJECT, call.org_id, project_id)
         if project is None:
             raise Refusal(404, _NOTHING)
-        may_be_own = wanted.decision == "deny" or terms_of(project.settings).self_approval
+        terms = terms_of(project.settings)
+        may_be_own = wanted.decision == "deny" or terms.self_approval
         await begin_change(tx, project_id)
         values = (state, person.person_id, person.name, now.now_ms, note, wanted.rows_at_most)
         if not await tx.run(requests.DECIDE, project_id, approval_id, *values, may_be_own):
@@ -63,10 +71,32 @@ async def decide(call: Call, approval_id: str, wanted: WriteDecision) -> None:
                 return  # this very decision, whose COMMIT was not heard of
             raise _why_not(found, person.person_id, now.now_ms)
         await tx.run(requests.DROP_PENDING, project_id, approval_id)
+        if wanted.grant is not None:
+            await _grant(tx, call, approval_id, wanted, now, is_allowed=terms.shape_grants)
         details = {"note": note or "", "rows_at_most": "" if wanted.rows_at_most is None else str(wanted.rows_at_most)}
+        if wanted.grant is not None:
+            details |= {"grant": now.fresh_id, "minutes": str(wanted.grant.minutes), "times": str(wanted.grant.times)}
         await now.record(tx, call.org_id, Act(f"approval.{state}", person.person_id, project_id, approval_id, details))
 
     await until_known(console.store, work)
+
+
+async def _grant(tx: Transaction, call: Call, approval_id: str, wanted: WriteDecision, now: Moment, *, is_allowed: bool) -> None:
+    """Beside the approval: a grant for the shape of its statement. Raises Refusal where there can be none: nothing is decided."""
+    found = await tx.row(StoredRequest, ONE, call.project.project_id, approval_id)
+    assert found is not None, "it was just approved"
+    assert wanted.grant is not None
+    ask = read_ask(found.ask)
+    shape = shape_of(ask)
+    if not is_allowed:
+        raise Refusal(403, "this project's terms allow no grants for shapes of statements")
+    if shape is None:
+        raise Refusal(409, "there is no grant for a shape of this statement: it is no plain change of rows, or too long")
+    await tx.run(
+        ADD_GRANT, call.project.project_id, now.fresh_id, shape, found.asker, ask.database, ask.policy_hash, approval_id,
+        wanted.rows_at_most, wanted.grant.times, now.now_ms + wanted.grant.minutes * 60_000, call.person.person_id,
+        call.person.name, now.now_ms, wanted.note.strip() or None,
+    )  # fmt: skip
 
 
 def _why_not(found: StoredRequest | None, person_id: str, now_ms: int) -> Refusal:

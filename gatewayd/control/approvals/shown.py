@@ -25,7 +25,7 @@ LAST_ID: Final = "7" + "Z" * 25
 
 PENDING: Final = Statement(
     "SELECT a.approval_id, a.state, a.expires_ms, a.decided_name AS decided_by, a.note, a.rows_at_most, a.claimed_by,"
-    " a.expiry_told_to, a.outcome, a.origin, a.gateway_id, a.token_id, a.requester, a.fingerprint, a.ask, a.asked_ms,"
+    " a.expiry_told_to, a.outcome, a.origin, a.asker, a.gateway_id, a.token_id, a.requester, a.fingerprint, a.ask, a.asked_ms,"
     " a.decided_by AS decider, a.decided_ms, a.claimed_ms, a.outcome_rows"
     " FROM approvals_pending AS p JOIN approvals AS a ON a.project_id = p.project_id AND a.approval_id = p.approval_id"
     " WHERE p.project_id = $1 AND p.approval_id > $2 AND p.expires_ms > $3 ORDER BY p.approval_id LIMIT $4"
@@ -35,18 +35,18 @@ PENDING_COUNT: Final = Statement(
 )
 ONE: Final = Statement(
     "SELECT approval_id, state, expires_ms, decided_name AS decided_by, note, rows_at_most, claimed_by, expiry_told_to, outcome,"
-    " origin, gateway_id, token_id, requester, fingerprint, ask, asked_ms, decided_by AS decider, decided_ms, claimed_ms,"
+    " origin, asker, gateway_id, token_id, requester, fingerprint, ask, asked_ms, decided_by AS decider, decided_ms, claimed_ms,"
     " outcome_rows FROM approvals WHERE project_id = $1 AND approval_id = $2"
 )
 OVER: Final = Statement(
     "SELECT approval_id, state, expires_ms, decided_name AS decided_by, note, rows_at_most, claimed_by, expiry_told_to, outcome,"
-    " origin, gateway_id, token_id, requester, fingerprint, ask, asked_ms, decided_by AS decider, decided_ms, claimed_ms,"
+    " origin, asker, gateway_id, token_id, requester, fingerprint, ask, asked_ms, decided_by AS decider, decided_ms, claimed_ms,"
     " outcome_rows FROM approvals WHERE project_id = $1 AND approval_id < $2 AND (state <> 'pending' OR expires_ms <= $3)"
     " ORDER BY approval_id DESC LIMIT $4"
 )
 APPROVED_BEFORE: Final = Statement(
     "SELECT approval_id, state, expires_ms, decided_name AS decided_by, note, rows_at_most, claimed_by, expiry_told_to, outcome,"
-    " origin, gateway_id, token_id, requester, fingerprint, ask, asked_ms, decided_by AS decider, decided_ms, claimed_ms,"
+    " origin, asker, gateway_id, token_id, requester, fingerprint, ask, asked_ms, decided_by AS decider, decided_ms, claimed_ms,"
     " outcome_rows FROM approvals WHERE project_id = $1 AND fingerprint = $2 AND approval_id < $3 AND state = 'approved'"
     " ORDER BY approval_id DESC LIMIT 1"
 )
@@ -60,6 +60,7 @@ class StoredRequest(RequestStanding, frozen=True):
     """A request with what people are shown of it; `decider` and `requester` are person ids."""
 
     origin: str
+    asker: str
     gateway_id: str | None
     token_id: str | None
     requester: str | None

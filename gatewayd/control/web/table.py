@@ -8,6 +8,7 @@ from gatewayd.control.api_keys.routes import ROUTES as API_KEYS
 from gatewayd.control.approvals.bearer_routes import ROUTES as APPROVAL_BEARERS
 from gatewayd.control.approvals.gate_service import PREFIX as GATE_PREFIX
 from gatewayd.control.approvals.gate_service import gate_service
+from gatewayd.control.approvals.grant_routes import ROUTES as SHAPE_GRANTS
 from gatewayd.control.approvals.routes import ROUTES as APPROVALS
 from gatewayd.control.approvals.times import ROUTES as APPROVAL_TIMES
 from gatewayd.control.audit.page_routes import ROUTES as AUDIT_PAGES
@@ -59,6 +60,7 @@ _ROUTES: Final[tuple[Route, ...]] = (
     *APPROVALS,
     *APPROVAL_BEARERS,
     *APPROVAL_TIMES,
+    *SHAPE_GRANTS,
     *AUDIT,
     *AUDIT_PAGES,
     *TAINT,
