@@ -64,4 +64,21 @@ PAGES: Final = (
     PageCase("verify-anybody", "/verify", "Check a proof", who=None, picture=False),
     PageCase("nothing-here", "/projects/{shop}x", "Nothing here", ("link:To the projects",), status=404),
     PageCase("not-allowed", "/settings", "Not allowed", ("link:To the projects",), who="carl", status=403, picture=False),
-)
+    PageCase("approvals", "/projects/{shop}/approvals", "Approvals", ("link:Waiting", "link:Decided"), who="grace"),
+    PageCase("approvals-decided", "/projects/{shop}/approvals/over", "Approvals", ("link:Decided",), who="grace"),
+    PageCase("approvals-none", "/projects/{empty}/approvals", "Approvals", ("heading:Nothing waits",), picture=False),
+    PageCase(
+        "approval", "/projects/{shop}/approvals/{waiting}", "Write that asks",
+        ("button:Approve once", "button:Deny", "textbox:Why not optional", "region:SQL"), who="grace",
+    ),
+    PageCase("approval-decided", "/projects/{shop}/approvals/{approved}", "Write that asks", ("heading:Decided",), picture=False),
+    PageCase("approval-hostile", "/projects/{shop}/approvals/{hostile_write}", "Write that asks", picture=False),
+    PageCase("approval-long", "/projects/{shop}/approvals/{long_write}", "Write that asks", picture=False),
+    PageCase(
+        "policy", "/projects/{shop}/policy", "Policy",
+        ("textbox:Policy as YAML", "heading:As tables", "button:Show what would change", "button:What becomes of it?"),
+    ),
+    PageCase("policy-read", "/projects/{shop}/policy", "Policy", ("heading:As tables",), who="carl", picture=False),
+    PageCase("policy-history", "/projects/{shop}/policy/versions", "History of the policy"),
+    PageCase("policy-version", "/projects/{shop}/policy/versions/1", "Version 1", ("heading:Text",), picture=False),
+)  # fmt: skip

@@ -23,6 +23,7 @@ from gatewayd.control.settings import load_control_settings, with_secrets
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from tests.conftest import Postgres
+from tests.console.held import hold
 from tests.console.recorded import record
 from tests.console.shop import fill
 from tests.console.world import World
@@ -90,6 +91,9 @@ async def _build(world: World, link: str, console: Console) -> None:
     world.places["empty"] = await project(world, console, "Warehouse", ("main",))
     world.places |= await record(console, world.postgres, world.url, world.org, world.places["shop"])
     await fill(world, console)
+    grace = Browser(world.url)
+    grace.cookies = dict([world.cookies["grace"]])
+    world.places |= await hold(console, grace, world.org, world.places["shop"])
 
 
 async def project(world: World, console: Console, name: str, databases: tuple[str, ...]) -> str:

@@ -71,9 +71,7 @@ async def test_a_change_is_told_to_the_pages_of_its_project(
         postgres.execute(f"INSERT INTO audit_heads VALUES ({key}, 1, 7, '', '', NULL, 1)", store_url)
 
     def pends(project: str) -> None:
-        columns = "project_id, grant_key, approval_id, asker, expires_ms"
-        values = f"'{uuid(project)}', '\\x00', '{uuid(NOBODY)}', '{uuid(NOBODY)}', 7"
-        postgres.execute(f"INSERT INTO approvals_pending ({columns}) VALUES ({values})", store_url)
+        postgres.execute(f"INSERT INTO approval_heads VALUES ('{uuid(project)}', 7)", store_url)
 
     for topic, change in (("audit", recorded), ("approvals", pends)):
         async with stream(plane, world, "reviewer", f"/live/{world.project}/{topic}") as answer:

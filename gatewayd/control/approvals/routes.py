@@ -13,6 +13,7 @@ from gatewayd.control.projects.find import FIRST_ID
 from gatewayd.control.web.answer import Answer, Refusal, json, to
 from gatewayd.control.web.call import Call, FormProblem
 from gatewayd.control.web.route import Route
+from gatewayd.control.web.said import said
 
 
 class DecisionForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,16 +29,22 @@ async def _decide(call: Call) -> Answer:
     rows = form.rows_at_most.strip()
     if rows and not (rows.isascii() and rows.isdigit() and len(rows) <= 15):
         raise FormProblem("rows_at_most: expected a number, or nothing for no bound")
-    await decide(call, approval_id, WriteDecision(form.decision, form.note, int(rows) if rows else None))
-    return to(f"/projects/{call.project.project_id}/approvals/{approval_id}")
+    there = to(f"/projects/{call.project.project_id}/approvals/{approval_id}")
+    try:
+        await decide(call, approval_id, WriteDecision(form.decision, form.note, int(rows) if rows else None))
+    except Refusal as refusal:
+        if refusal.status != 409:
+            raise
+        return said(call, there, "decided elsewhere")
+    return said(call, there, "decided")
 
 
 async def _pending(call: Call) -> Answer:
-    return json(await pending(call.console, call.project.project_id, _cursor(call, "after", FIRST_ID)))
+    return json(await pending(call.console, call.project.project_id, cursor_of(call, "after", FIRST_ID)))
 
 
 async def _over(call: Call) -> Answer:
-    return json(await over(call.console, call.project.project_id, _cursor(call, "before", LAST_ID)))
+    return json(await over(call.console, call.project.project_id, cursor_of(call, "before", LAST_ID)))
 
 
 async def _one(call: Call) -> Answer:
@@ -47,7 +54,8 @@ async def _one(call: Call) -> Answer:
     return json(found)
 
 
-def _cursor(call: Call, name: str, first: str) -> str:
+def cursor_of(call: Call, name: str, first: str) -> str:
+    """The id in the address that a page begins after or before; `first` where there is none. Raises Refusal."""
     given = call.incoming.query.get(name, first)
     if not is_ulid(given):
         raise Refusal(400, f"{name}: expected the `next` of the page before")

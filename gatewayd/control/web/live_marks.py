@@ -22,11 +22,7 @@ Topic = Literal["audit", "approvals"]
 AUDIT: Final = Statement(
     "SELECT project_id, sum(size)::text AS mark FROM audit_heads WHERE project_id = ANY($1) GROUP BY project_id"
 )
-# What pends changes when one is added, decided or has expired.
-APPROVALS: Final = Statement(
-    "SELECT project_id, sum(expires_ms)::text || max(approval_id::text) AS mark FROM approvals_pending WHERE project_id = ANY($1)"
-    " GROUP BY project_id"
-)
+APPROVALS: Final = Statement("SELECT project_id, version::text AS mark FROM approval_heads WHERE project_id = ANY($1)")
 _STATEMENTS: Final[dict[Topic, Statement]] = {"audit": AUDIT, "approvals": APPROVALS}
 
 

@@ -21,6 +21,8 @@ class Section(msgspec.Struct, frozen=True):
 OF_PROJECT: Final = (
     Section("Overview", "", "project.read"),
     Section("Connect", "/connect", "project.tokens"),
+    Section("Approvals", "/approvals", "project.approvals"),
+    Section("Policy", "/policy", "project.read"),
     Section("Gateways", "/gateways", "project.read"),
     Section("Audit", "/audit", "project.audit"),
     Section("Tainted grants", "/taint", "project.read"),

@@ -21,6 +21,9 @@ SAID: Final = {
     "all-resumed": "Every project answers again, from its gateways' next poll on.",
     "seen": "Noted that you have seen it.",
     "cleared": "Cleared.",
+    "published": "Published. Gateways enforce it from their next poll on.",
+    "decided": "Decided. The gateway that waits hears of it at once.",
+    "decided elsewhere": "Your decision came too late: somebody else had decided, or the time was over. It stands as shown here.",
 }
 """Key to sentence. To say something new: a line here."""
 

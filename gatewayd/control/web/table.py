@@ -9,6 +9,7 @@ from gatewayd.control.approvals.bearer_routes import ROUTES as APPROVAL_BEARERS
 from gatewayd.control.approvals.gate_service import PREFIX as GATE_PREFIX
 from gatewayd.control.approvals.gate_service import gate_service
 from gatewayd.control.approvals.grant_routes import ROUTES as SHAPE_GRANTS
+from gatewayd.control.approvals.page_routes import ROUTES as APPROVAL_PAGES
 from gatewayd.control.approvals.routes import ROUTES as APPROVALS
 from gatewayd.control.approvals.times import ROUTES as APPROVAL_TIMES
 from gatewayd.control.audit.page_routes import ROUTES as AUDIT_PAGES
@@ -20,6 +21,7 @@ from gatewayd.control.gateways.routes import ROUTES as GATEWAYS
 from gatewayd.control.organisation.routes import ROUTES as ORGANISATION
 from gatewayd.control.organisation.settings import ROUTES as SETTINGS
 from gatewayd.control.people.routes import ROUTES as PEOPLE
+from gatewayd.control.policies.page_routes import ROUTES as POLICY_PAGES
 from gatewayd.control.policies.routes import ROUTES as POLICIES
 from gatewayd.control.projects.change import ROUTES as PROJECT_CHANGES
 from gatewayd.control.projects.new import ROUTES as NEW_PROJECT
@@ -55,12 +57,14 @@ _ROUTES: Final[tuple[Route, ...]] = (
     *DATABASE_FORMS,
     *POLICIES,
     *CONNECT,
+    *POLICY_PAGES,
     *TOKENS,
     *GATEWAYS,
     *APPROVALS,
     *APPROVAL_BEARERS,
     *APPROVAL_TIMES,
     *SHAPE_GRANTS,
+    *APPROVAL_PAGES,
     *AUDIT,
     *AUDIT_PAGES,
     *TAINT,

@@ -20,7 +20,6 @@ let isStale = false;
 async function refresh() {
   isStale = true;
   if (isAsking) return;
-  if (isInUse()) return tell("there is something new; it is shown when you leave the list");
   isAsking = true;
   isStale = false;
   try {
@@ -28,10 +27,16 @@ async function refresh() {
     if (answer.redirected) return location.reload(); // signed out meanwhile
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById(followed.id);
-    if (answer.ok && fresh && !isInUse()) {
+    if (!answer.ok || !fresh) isStale = true;
+    else if (fresh.dataset.mark && fresh.dataset.mark === followed.dataset.mark) return;
+    else if (isInUse()) {
+      isStale = true;
+      tell("something has changed here; it is shown when you leave this part of the page");
+    } else {
       followed.replaceChildren(...fresh.childNodes);
+      followed.dataset.mark = fresh.dataset.mark || "";
       tell("follows live");
-    } else isStale = true;
+    }
   } catch {
     isStale = true;
   } finally {
