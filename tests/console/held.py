@@ -26,13 +26,8 @@ async def hold(console: Console, reviewer: Browser, org: str, project: str) -> d
     await asked(
         update, fingerprint="u", statement_type="UPDATE", tables_touched=("public.customers",), preview=Preview(1, PLAN, 2)
     )
-    odd: dict[str, object] = {
-        "agent_name": HOSTILE[:128],
-        "agent_version": HOSTILE[:64],
-        "intent": HOSTILE * 4,
-        "fingerprint": HOSTILE[:60],
-    }
-    odd |= {"statement_type": HOSTILE[:30], "tables_touched": (HOSTILE[:60],) * 64}
+    agent: dict[str, object] = {"agent_name": HOSTILE[:128], "agent_version": HOSTILE[:64], "intent": HOSTILE * 4}
+    odd = agent | {"fingerprint": HOSTILE[:60], "statement_type": HOSTILE[:30], "tables_touched": (HOSTILE[:60],) * 64}
     hostile = await asked(f"DELETE FROM orders -- {HOSTILE}", preview=Preview(None, (HOSTILE,) * 50, None, HOSTILE), **odd)
     long = await asked(LONG, **(odd | {"fingerprint": "long"}))
     return {"waiting": waiting, "approved": first, "denied": denied, "hostile_write": hostile, "long_write": long}

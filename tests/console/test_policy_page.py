@@ -77,7 +77,8 @@ def test_what_denying_a_table_would_break_is_seen_in_three_clicks(desk: Desk, he
     expect(flipped.get_by_text("allowed → refused").first).to_be_visible()
 
 
-def test_publishing_needs_a_note_is_seen_in_the_history_and_can_be_taken_back(desk: Desk, here: str) -> None:
+def test_publishing_needs_a_note_is_seen_in_the_history_and_can_be_taken_back(desk: Desk, world: World) -> None:
+    here = "/projects/" + world.do(lambda console: project(world, console, "Published twice", ("main",)))
     page = opened(desk, here)
     before = text(page)
     page.get_by_label("Other tables").select_option(label="deny")
@@ -113,7 +114,6 @@ def test_who_may_only_read_sees_it_and_changes_nothing(desk: Desk, here: str) ->
     page.goto(f"{here}/policy")
     expect(page.get_by_label("Policy as YAML")).not_to_be_editable()
     expect(page.get_by_role("button", name="Publish")).to_have_count(0)
-    answer = page.request.post(
-        f"{desk.world.url}{here}/policy", form={"yaml": "", "do": "publish"}, headers={"origin": desk.world.url}
-    )
+    form, headers = {"yaml": "", "do": "publish"}, {"origin": desk.world.url}
+    answer = page.request.post(f"{desk.world.url}{here}/policy", form=form, headers=headers)
     assert answer.status == 403
