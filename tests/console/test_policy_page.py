@@ -114,6 +114,7 @@ def test_who_may_only_read_sees_it_and_changes_nothing(desk: Desk, here: str) ->
     page.goto(f"{here}/policy")
     expect(page.get_by_label("Policy as YAML")).not_to_be_editable()
     expect(page.get_by_role("button", name="Publish")).to_have_count(0)
-    form, headers = {"yaml": "", "do": "publish"}, {"origin": desk.world.url}
+    form: dict[str, str | float | bool] = {"yaml": "", "do": "publish"}
+    headers = {"origin": desk.world.url}
     answer = page.request.post(f"{desk.world.url}{here}/policy", form=form, headers=headers)
     assert answer.status == 403
