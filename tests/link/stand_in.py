@@ -342,6 +342,7 @@ class Listener:
         self.spoil: Spoil = lambda _path, answer: answer
         self.lose_requests = False
         self.bytes_in = self.bytes_out = self.requests = 0
+        self.heads: list[bytes] = []
         listener = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -350,6 +351,7 @@ class Listener:
             def do_POST(self) -> None:
                 data = self.rfile.read(int(self.headers["content-length"]))
                 listener.requests += 1
+                listener.heads.append(f"{self.requestline}\n{self.headers}".encode())
                 listener.bytes_in += len(data) + len(str(self.headers)) + len(self.requestline)
                 if listener.lose_requests:
                     self.close_connection = True
