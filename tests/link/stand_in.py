@@ -6,6 +6,7 @@ freshness, holds polls, takes audit batches under the tree's rules, and signs ev
 
 import json
 import secrets
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -337,7 +338,7 @@ Spoil = Callable[[str, Answer], Answer | None]
 class Listener:
     """The stand-in on 127.0.0.1. `spoil` may change an answer, or give None: the connection then ends without one."""
 
-    def __init__(self, control: StandIn, port: int) -> None:
+    def __init__(self, control: StandIn, port: int, tls: ssl.SSLContext | None = None) -> None:
         self.control = control
         self.spoil: Spoil = lambda _path, answer: answer
         self.lose_requests = False
@@ -378,7 +379,9 @@ class Listener:
                 pass  # the gateway went away: what it does then is under test
 
         self._server = Server(("127.0.0.1", port), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     def __enter__(self) -> "Listener":
