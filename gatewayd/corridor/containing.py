@@ -5,7 +5,7 @@ that a tainted grant may not do, and told before rows of a source leave. No answ
 """
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol, get_args
 
 import msgspec
 import trio
@@ -79,7 +79,7 @@ class Containing:
 
     def __init__(self, taints: Taints) -> None:
         self.taints = taints
-        self.counts: dict[ContainmentEvent, int] = dict.fromkeys(("denied", "held", "unknown", "tainted", "not_recorded"), 0)
+        self.counts: dict[ContainmentEvent, int] = dict.fromkeys(get_args(ContainmentEvent), 0)
         self._failed: str | None = None
 
     async def held_to(self, deciding: "Deciding", known: Known, verdict: Verdict, query: Query) -> Verdict:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 import trio
 
+from gatewayd.corridor.containing import ContainmentEvent
 from gatewayd.corridor.gateway import ToolName
 from gatewayd.corridor.hold import HeldOutcome
 from gatewayd.mcp.dispatch import METHODS, RequestOutcome
@@ -56,6 +57,7 @@ LABELS = {
     "state": {"in_use", "idle", "max"},
     "sqlstate_class": set(SQLSTATE_CLASSES),
     "database": {"shop", "other"},
+    "event": set(get_args(ContainmentEvent)),
 }
 
 

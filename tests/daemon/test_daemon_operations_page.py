@@ -20,7 +20,8 @@ OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 def test_every_curl_of_the_page_works(postgres: Postgres, tmp_path: Path) -> None:
     section = OPERATIONS.split("## Operators' routes\n")[1].split("\n## ")[0]
     commands = re.findall(r"^curl .*$", section, flags=re.MULTILINE)
-    routes = ["/audit/since/", "/audit/before/", "/admin/policy", "/admin/dry-run", "/admin/dry-run", "/metrics"]
+    routes = ["/audit/since/", "/audit/before/", "/admin/policy", "/admin/dry-run", "/admin/dry-run"]
+    routes += ["/admin/taint", "/admin/taint", "/metrics"]
     assert [any(route in command for command in commands) for route in routes] == [True] * len(routes)
     with operated(postgres.create_database(SHOP), tmp_path, GATEWAY_DENY_WEBHOOK="http://127.0.0.1:1/") as operator:
         given = {**os.environ, "TOKEN": TOKEN, "GATEWAY": f"http://127.0.0.1:{operator.port}"}
@@ -35,6 +36,7 @@ def test_every_curl_of_the_page_works(postgres: Postgres, tmp_path: Path) -> Non
     assert found["/audit/before/"] == '{"deleted":0}'
     assert found["/admin/policy"].startswith('{"ok":true,')
     assert '"matched_rule":' in found["/admin/dry-run"]
+    assert found["/admin/taint"] == '{"cleared":[]}'
     named = re.findall(r"`(gatewayd_\w+)", section)
     assert len(named) > 12
     for metric in named:
