@@ -35,6 +35,8 @@ from gatewayd.http.server import HttpServer
 from gatewayd.notify.systemd import ServiceManager, feed_watchdog
 from gatewayd.postgres.embedded import EmbeddedUnavailable
 
+AGENTS_CALLS: Final = b"POST /mcp"
+"""How the requests begin that come in floods: pages and gateways are not held up by them."""
 STOP_BEYOND_GRACE_S: Final = 45.0
 """For engines, which are ended after the calls in progress, and for the embedded PostgreSQL after them."""
 
@@ -121,7 +123,7 @@ class ControlPlane:
     async def _listen(self, console: Console, link: str | None) -> None:
         settings = self._settings
         surface = Surface(console, self.stop)
-        server = HttpServer(surface.handle, grace_s=settings.shutdown_grace_s)
+        server = HttpServer(surface.handle, grace_s=settings.shutdown_grace_s, in_turns=AGENTS_CALLS)
         surface.watch_server(server.statistics)
         async with trio.open_nursery() as listener:
             try:

@@ -1,10 +1,12 @@
 """Calls to one engine over its Unix socket: a small HTTP/1.1 client on Trio, with connections that are kept.
 
-h11 reads the answers. Requests are written here: their head is bytes that the server has parsed already, and h11 would parse them
-once more. An engine recognises a head that a connection repeats, so a request goes where the same head went before.
+Requests are written here: their head is bytes that the server has parsed already, and h11 would parse them once more. h11 reads
+the answers, but for the form that engines give nearly all of them, which is recognised whole: h11 takes 130 µs for it on a busy
+machine. Engines recognise a head that a connection repeats, too, so a request goes where the same head went before.
 """
 
 import os
+import re
 import select
 import socket
 from pathlib import Path
@@ -19,6 +21,9 @@ _READ_BYTES: Final = 256 * 1024
 _KEPT: Final = 64
 _HEAD_BYTES: Final = 64 * 1024
 _CONNECT_S: Final = 2.0
+_PLAIN: Final = re.compile(
+    rb"HTTP/1\.1 ([0-9]{3}) \r\ndate: [^\r\n]{1,40}\r\ncontent-type: application/json\r\ncontent-length: ([0-9]{1,7})\r\n\r\n"
+)
 # h11 needs to know that a request was sent, not which.
 _SENT: Final = h11.Request(method="POST", target="/mcp", headers=[("host", "localhost"), ("content-length", "0")])
 _READYZ: Final = b"GET /readyz HTTP/1.1\r\nhost: " + ENGINE_HOST + b"\r\n\r\n"
@@ -41,11 +46,6 @@ class UpstreamConnection:
         self._fd: Final = sock.fileno()
         self._h11: Final = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
 
-    def begin(self) -> None:
-        """A request is about to be written."""
-        self._h11.send(_SENT)
-        self._h11.send(h11.EndOfMessage())
-
     async def write(self, data: bytes) -> None:
         """Raises UpstreamLost; the answer may still be there to read."""
         left = memoryview(data)
@@ -57,8 +57,22 @@ class UpstreamConnection:
             except OSError as failure:
                 raise UpstreamLost from failure
 
+    async def plain(self) -> tuple[int, bytes] | None:
+        """Status and body of an answer of the usual form that has arrived whole; None: `next` gives it in parts.
+
+        Once after each request. Raises UpstreamLost.
+        """
+        data = await self._read()
+        found = _PLAIN.match(data)
+        if found is not None and len(data) - found.end() == int(found[2]):
+            return int(found[1]), data[found.end() :]
+        self._h11.send(_SENT)
+        self._h11.send(h11.EndOfMessage())
+        self._feed(data)
+        return None
+
     async def next(self) -> Event:
-        """The next part of the answer. Raises UpstreamLost."""
+        """The next part of the answer, after `plain`. Raises UpstreamLost."""
         while True:
             try:
                 event = self._h11.next_event()
@@ -69,14 +83,17 @@ class UpstreamConnection:
             if event is not h11.NEED_DATA and not isinstance(event, h11.InformationalResponse):
                 raise UpstreamLost
             if event is h11.NEED_DATA:
-                await self._more()
+                self._feed(await self._read())
 
-    async def _more(self) -> None:
+    async def _read(self) -> bytes:
+        """Empty at the end."""
         await trio.lowlevel.wait_readable(self._fd)
         try:
-            data = os.read(self._fd, _READ_BYTES)
+            return os.read(self._fd, _READ_BYTES)
         except OSError as failure:
             raise UpstreamLost from failure
+
+    def _feed(self, data: bytes) -> None:
         try:
             self._h11.receive_data(data)
         except h11.RemoteProtocolError as failure:
@@ -84,6 +101,8 @@ class UpstreamConnection:
 
     def recycle(self) -> bool:
         """Whether another request may follow, once the answer was read to its end."""
+        if self._h11.our_state is h11.IDLE:
+            return True  # a plain answer, of which h11 knows nothing
         try:
             self._h11.start_next_cycle()
         except h11.LocalProtocolError:
@@ -132,10 +151,10 @@ class Upstream:
         """What the engine's /readyz says. Raises UpstreamLost."""
         connection = await self.connection(b"")
         try:
-            connection.begin()
             await connection.write(_READYZ)
-            body = b""
-            while not isinstance(event := await connection.next(), h11.EndOfMessage):
+            plain = await connection.plain()
+            body = b"" if plain is None else plain[1]
+            while plain is None and not isinstance(event := await connection.next(), h11.EndOfMessage):
                 body += bytes(event.data) if isinstance(event, h11.Data) else b""
             return body.decode("utf-8", "replace")
         finally:

@@ -169,7 +169,6 @@ async def _serving(console: Console, admission: Admission) -> Serving:
 
 async def _send(exchange: HttpExchange, connection: UpstreamConnection, head: bytes, body: bytes, *, has_more: bool) -> None:
     """The request. An engine that refuses a body before it has read all of it has answered: the rest is not sent."""
-    connection.begin()
     connection.head = head
     stated = exchange.body_bytes
     try:
@@ -197,6 +196,11 @@ async def _answer(exchange: HttpExchange, connection: UpstreamConnection, stream
     """Whether the engine's answer was read to its end, so that its connection can be used again. Raises _Refused."""
     has_begun = False
     try:
+        plain = await connection.plain()
+        if plain is not None:
+            has_begun = True
+            await exchange.answer(*plain)
+            return True
         response = await connection.next()
         assert isinstance(response, h11.Response)
         headers, length = _headers(response)
