@@ -93,67 +93,72 @@ async def test_held_polled_approved_run_polled(
     assert postgres.execute("SELECT sum(balance) FROM accounts", dsn).strip() == "50503"
 
 
-@pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_denied_and_expired(era: str, postgres: Postgres, tmp_path: Path, free_port: int) -> None:
+async def test_denied_and_expired(postgres: Postgres, tmp_path: Path, free_port: int) -> None:
     dsn = postgres.create_database(TABLES)
-    async with (
-        desk(tmp_path / "r.db") as open_desk,
-        sdk("http", era, dsn, tmp_path, free_port, AT_ONCE, open_desk) as client,
-    ):
-        held, _ = await ask(client, "query", sql=WRITE, intent=INTENT)
-        open_desk.decide(held["approval_id"], "denied", note="<b>no</b>\x1b[31m")
-        for _ in range(2):
-            denied, is_error = await ask(client, "query", sql=WRITE, intent=INTENT)
-            assert (is_error, denied["policy_rule"]) == (True, "approval_denied")
-            assert denied["reason"] == "ann refused this write: <b>no</b>\\x1b[31m"
-            assert denied["auditId"]
-        status, _ = await ask(client, "check_approval", approval_id=held["approval_id"])
-        assert (status["status"], status["note"]) == ("denied", "<b>no</b>\\x1b[31m")
-
-        other = "DELETE FROM log WHERE id = 1"
-        held, _ = await ask(client, "query", sql=other, intent=INTENT)
-        open_desk.requests._file.execute("UPDATE requests SET expires_ms = 1 WHERE approval_id = ?", (held["approval_id"],))
-        assert (await ask(client, "check_approval", approval_id=held["approval_id"]))[0]["status"] == "expired"
-        expired, is_error = await ask(client, "query", sql=other, intent=INTENT)
-        assert (is_error, expired["policy_rule"]) == (True, "approval_expired")
-        again, _ = await ask(client, "query", sql=other, intent=INTENT)
-        assert again["approval_id"] != held["approval_id"]
+    async with desk(tmp_path / "r.db") as open_desk:
+        with trio.fail_after(PATIENCE_S), gatewayd(dsn, tmp_path, free_port, AT_ONCE, **given(open_desk)):
+            for era in ("auto", "legacy"):
+                async with Client(f"http://127.0.0.1:{free_port}/mcp", mode=era) as client:
+                    await is_denied_then_expires(client, open_desk, f" -- {era}")
 
 
-@pytest.mark.parametrize("era", ["auto", "legacy"])
-@pytest.mark.parametrize("how", ["leaves", "cancels"])
-async def test_a_client_that_goes_leaves_its_request(
-    how: str, era: str, postgres: Postgres, tmp_path: Path, free_port: int
-) -> None:
+async def is_denied_then_expires(client: Client, open_desk: OpenDesk, mark: str) -> None:
+    held, _ = await ask(client, "query", sql=WRITE + mark, intent=INTENT)
+    open_desk.decide(held["approval_id"], "denied", note="<b>no</b>\x1b[31m")
+    for _ in range(2):
+        denied, is_error = await ask(client, "query", sql=WRITE + mark, intent=INTENT)
+        assert (is_error, denied["policy_rule"]) == (True, "approval_denied")
+        assert denied["reason"] == "ann refused this write: <b>no</b>\\x1b[31m"
+        assert denied["auditId"]
+    status, _ = await ask(client, "check_approval", approval_id=held["approval_id"])
+    assert (status["status"], status["note"]) == ("denied", "<b>no</b>\\x1b[31m")
+
+    other = "DELETE FROM log WHERE id = 1" + mark
+    held, _ = await ask(client, "query", sql=other, intent=INTENT)
+    open_desk.requests._file.execute("UPDATE requests SET expires_ms = 1 WHERE approval_id = ?", (held["approval_id"],))
+    assert (await ask(client, "check_approval", approval_id=held["approval_id"]))[0]["status"] == "expired"
+    expired, is_error = await ask(client, "query", sql=other, intent=INTENT)
+    assert (is_error, expired["policy_rule"]) == (True, "approval_expired")
+    again, _ = await ask(client, "query", sql=other, intent=INTENT)
+    assert again["approval_id"] != held["approval_id"]
+
+
+async def test_a_client_that_goes_leaves_its_request(postgres: Postgres, tmp_path: Path, free_port: int) -> None:
     """The request stays, is decided, and the next call with the same text runs."""
     dsn = postgres.create_database(TABLES)
     async with desk(tmp_path / "r.db") as open_desk:
         with trio.fail_after(PATIENCE_S), operated(dsn, tmp_path, LONG, **given(open_desk)) as operator:
-            url = f"http://127.0.0.1:{operator.port}/mcp"
-            async with trio.open_nursery() as nursery:
-                cancelled = await nursery.start(asks_until_cancelled, url, era, how)
-                request = await open_desk.open_request()
-                await until(lambda: bool(open_desk.service._changed.statistics().tasks_waiting))
-                cancelled.cancel()
-            if how == "cancels" or era == "auto":  # in the handshake era a client that only goes away takes nothing back
-                await until(lambda: operator.metrics()["gatewayd_approvals_held", ()] == 0)
-                assert open_desk.decide(request.approval_id)
-                async with Client(url, mode=era) as client:
-                    done, is_error = await ask(client, "query", sql=WRITE, intent=INTENT)
-                    assert (is_error, done.get("rowCount")) == (False, 3)
-            else:
-                assert open_desk.decide(request.approval_id)
-                await until(lambda: operator.metrics()["gatewayd_approvals_held", ()] == 0)
-    assert postgres.execute("SELECT sum(balance) FROM accounts", dsn).strip() == "50503"
+            for era in ("auto", "legacy"):
+                for how in ("leaves", "cancels"):
+                    await goes(operator, open_desk, era, how)
+    assert postgres.execute("SELECT sum(balance) FROM accounts", dsn).strip() == str(50500 + 4 * 3)
 
 
-async def asks_until_cancelled(url: str, era: str, how: str, *, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
+async def goes(operator: Operator, open_desk: OpenDesk, era: str, how: str) -> None:
+    url, sql = f"http://127.0.0.1:{operator.port}/mcp", f"{WRITE} -- {era} {how}"
+    async with trio.open_nursery() as nursery:
+        cancelled = await nursery.start(asks_until_cancelled, url, era, how, sql)
+        request = await open_desk.open_request()
+        await until(lambda: bool(open_desk.service._changed.statistics().tasks_waiting))
+        cancelled.cancel()
+    if how == "cancels" or era == "auto":  # in the handshake era a client that only goes away takes nothing back
+        await until(lambda: operator.metrics()["gatewayd_approvals_held", ()] == 0)
+        assert open_desk.decide(request.approval_id)
+        async with Client(url, mode=era) as client:
+            done, is_error = await ask(client, "query", sql=sql, intent=INTENT)
+            assert (is_error, done.get("rowCount")) == (False, 3)
+    else:
+        assert open_desk.decide(request.approval_id)
+        await until(lambda: operator.metrics()["gatewayd_approvals_held", ()] == 0)
+
+
+async def asks_until_cancelled(url: str, era: str, how: str, sql: str, *, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
     """Cancels its call and goes on, or leaves with all that it has."""
     with trio.CancelScope() as leaves:
         async with Client(url, mode=era) as client:
             with trio.CancelScope() as cancels:
                 task_status.started(leaves if how == "leaves" else cancels)
-                await ask(client, "query", sql=WRITE, intent=INTENT)
+                await ask(client, "query", sql=sql, intent=INTENT)
             assert (await ask(client, "query", sql="SELECT 1 AS one", intent=INTENT))[0]["rows"] == [{"one": 1}]
 
 
