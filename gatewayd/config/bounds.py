@@ -54,6 +54,20 @@ class SenderBounds(msgspec.Struct, frozen=True, kw_only=True):
     """At least, between two log lines that count what was dropped."""
 
 
+class DatabaseBounds(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the sessions with one database, beside the limits of its policy."""
+
+    connect_s: float = 10.0
+    grace_s: float = 5.0
+    """How long the server may be silent past statement_timeout, and again how long it may take to confirm a cancellation: so no
+    wait is longer than statement_timeout + 2 * grace_s."""
+    slot_s: float = 5.0
+    """For a session that is free, beyond lock_timeout."""
+    row_writes_s: float = 1.0
+    """Row writes (a trigger may have changed anything) ask for at most one read of the catalog in this time."""
+
+
 HTTP_BOUNDS = HttpBounds()
 MCP_BOUNDS = McpBounds()
 SENDER_BOUNDS = SenderBounds()
+DATABASE_BOUNDS = DatabaseBounds()

@@ -10,6 +10,7 @@ from typing import Final
 import trio
 
 from gatewayd.audit.events import DEFAULT_DATABASE
+from gatewayd.config.bounds import DATABASE_BOUNDS, DatabaseBounds
 from gatewayd.corridor.gateway import Database
 from gatewayd.masking.rules import mask_rules as masks
 from gatewayd.policy.file.model import Policy
@@ -42,7 +43,8 @@ async def check_masks(enforced: Iterable[tuple[Database, Policy]], *, wait: bool
 
 
 class Databases:
-    def __init__(self) -> None:
+    def __init__(self, bounds: DatabaseBounds = DATABASE_BOUNDS) -> None:
+        self._bounds = bounds
         self._nursery: trio.Nursery | None = None
         self._closing: dict[Database, trio.Event] = {}
 
@@ -64,7 +66,7 @@ class Databases:
         self._closing[database].set()
 
     async def _keep(self, name: str, url: str, policy: Policy, *, task_status: trio.TaskStatus[Database]) -> None:
-        pool = Pool(name, url, policy.limits)
+        pool = Pool(name, url, policy.limits, bounds=self._bounds)
         refresher = CatalogRefresher(name, pool)
         database = Database(name, pool, refresher, policy)
         self._closing[database] = closing = trio.Event()

@@ -12,13 +12,13 @@ from typing import Final
 import msgspec
 import trio
 
+from gatewayd.config.bounds import DATABASE_BOUNDS, DatabaseBounds
 from gatewayd.fairness.fair_slots import FairSlots
 from gatewayd.policy.file.model import Limits
 from gatewayd.postgres.driver.session import Connection, connect
 from gatewayd.postgres.execute.failure import NO_CONNECTION_FREE
 from gatewayd.postgres.execute.result import ExecutionFailed
 
-WAIT_BEYOND_LOCK_TIMEOUT_S: Final = 5.0
 LEADS_THERE_STILL_S: Final = 5.0
 """A session so young was opened where new ones would be: agents who try to write to a standby cost no new sessions each time."""
 
@@ -34,8 +34,9 @@ class PoolStatistics(msgspec.Struct, frozen=True):
 class Pool:
     """One database's sessions. `name` is the policy's; `dsn` is a secret and appears in no error."""
 
-    def __init__(self, name: str, dsn: str, limits: Limits, size: int = 10) -> None:
+    def __init__(self, name: str, dsn: str, limits: Limits, size: int = 10, bounds: DatabaseBounds = DATABASE_BOUNDS) -> None:
         self.name = name
+        self.bounds: Final = bounds
         self.limits = limits
         self._dsn = dsn
         self._size = size
@@ -56,7 +57,7 @@ class Pool:
             self.release(connection)
 
     async def acquire(self, limits: Limits, caller: Hashable = None) -> Connection:
-        """A ready session, in turn, after at most lock_timeout + 5 s; `release` takes it back with the same `caller`.
+        """A ready session, in turn, after at most lock_timeout + slot_s; `release` takes it back with the same `caller`.
 
         Raises ExecutionFailed 53300 when all are taken for so long, or as `connect` does. Cancellable: nothing is taken then.
         """
@@ -120,7 +121,7 @@ class Pool:
     async def _wait_for_slot(self, limits: Limits, caller: Hashable) -> None:
         if self._turns.take(caller):
             return
-        wait_s = limits.lock_timeout_ms / 1000 + WAIT_BEYOND_LOCK_TIMEOUT_S
+        wait_s = limits.lock_timeout_ms / 1000 + self.bounds.slot_s
         with trio.move_on_after(wait_s):
             await self._turns.wait(caller)
             return
@@ -135,7 +136,7 @@ class Pool:
             if connection.is_ready:
                 return connection
             connection.terminate()
-        connection = await connect(self._dsn, limits, pins_locally=self._pins_locally)
+        connection = await connect(self._dsn, limits, self.bounds, pins_locally=self._pins_locally)
         self._pins_locally = connection.pins_locally
         return connection
 

@@ -10,6 +10,7 @@ from gatewayd.approvals.gate import Gate
 from gatewayd.approvals.messages import Approved, GateAnswer, GateAsk, Outcome, Pending, Status, StatusAsked, Wait
 from gatewayd.audit.events import DEFAULT_DATABASE, Agent
 from gatewayd.audit.service import open_audit
+from gatewayd.config.bounds import DATABASE_BOUNDS, DatabaseBounds
 from gatewayd.config.credentials import Secret
 from gatewayd.corridor.answer import Answer as CallAnswer
 from gatewayd.corridor.databases import Databases
@@ -107,10 +108,12 @@ class Held:
 
 
 @asynccontextmanager
-async def held(gate: Gate, dsn: str, folder: Path, text: str, **bounds: int) -> AsyncIterator[Held]:
+async def held(
+    gate: Gate, dsn: str, folder: Path, text: str, database_bounds: DatabaseBounds = DATABASE_BOUNDS, **bounds: int
+) -> AsyncIterator[Held]:
     """Open, with its catalog read. Its audit file is `folder`/audit.db."""
     async with open_audit(str(folder / "audit.db")) as audit, trio.open_nursery() as nursery:
-        databases = Databases()
+        databases = Databases(database_bounds)
         await nursery.start(databases.run)
         approvals = HeldWrites(gate, **bounds)
         await nursery.start(approvals.reporter.run)

@@ -8,6 +8,7 @@ import trio
 from gatewayd.approvals.counting import Uncountable, counting
 from gatewayd.approvals.messages import Approved, GateAnswer, GateAsk
 from gatewayd.catalog import Catalog
+from gatewayd.config.bounds import DatabaseBounds
 from gatewayd.corridor.answer import Answered, Broken, OnHold
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
@@ -177,16 +178,14 @@ async def test_a_bound_is_refused_for_foreign_tables(table: str, postgres: Postg
 
 
 @pytest.mark.parametrize("sql", [WRITE, "INSERT INTO log (said) VALUES ('x') RETURNING id"])
-async def test_a_held_write_cancelled_at_any_await(
-    sql: str, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_held_write_cancelled_at_any_await(sql: str, postgres: Postgres, tmp_path: Path) -> None:
     """What ran is what the audit says ran, and what the gate is told; no session, place or task is left."""
-    monkeypatch.setattr("gatewayd.postgres.catalog.refresher.ROW_WRITES_S", 1000)
+    bounds = DatabaseBounds(row_writes_s=1000)  # no read of the catalog comes between
     dsn, gate = postgres.create_database(TABLES), ToldGate()
     gate.on_wait = approve
     before = int(postgres.execute("SELECT sum(balance) + (SELECT count(*) * 3 FROM log) FROM accounts", dsn))
     with trio.fail_after(150):
-        async with held(gate, dsn, tmp_path, policy_text(preview="true")) as there:
+        async with held(gate, dsn, tmp_path, policy_text(preview="true"), bounds) as there:
             await there.query("SELECT 1")
             tasks = trio.lowlevel.current_statistics().tasks_living
             step, uncancelled, cancelled = -1, 0, 0

@@ -8,6 +8,7 @@ import trio
 
 from gatewayd.audit.events import DEFAULT_DATABASE, Agent
 from gatewayd.audit.service import open_audit
+from gatewayd.config.bounds import DATABASE_BOUNDS, DatabaseBounds
 from gatewayd.corridor.answer import Answer
 from gatewayd.corridor.databases import Databases
 from gatewayd.corridor.gateway import Database, Gateway
@@ -29,12 +30,14 @@ class Corridor:
 
 
 @asynccontextmanager
-async def corridor(dsn: str, folder: Path, policy: str = POLICY) -> AsyncIterator[Corridor]:
+async def corridor(
+    dsn: str, folder: Path, policy: str = POLICY, bounds: DatabaseBounds = DATABASE_BOUNDS
+) -> AsyncIterator[Corridor]:
     """Open, with its catalog read. Its audit file is `folder`/audit.db."""
     single = load_policies(policy, {}).single
     assert single is not None
     async with open_audit(str(folder / "audit.db")) as audit, trio.open_nursery() as nursery:
-        databases = Databases()
+        databases = Databases(bounds)
         await nursery.start(databases.run)
         database = await databases.open(DEFAULT_DATABASE, dsn, single)
         while not database.catalog.is_read:  # each wait is 3 s at most

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from gatewayd.config.bounds import DatabaseBounds
 from gatewayd.corridor.answer import Answer, Answered, Broken, Refused
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import SHOP, chains, kinds, running_there
@@ -59,15 +60,13 @@ async def cancelled_at(step: int, there: Corridor, sql: str) -> Answer | None:
 
 
 @pytest.mark.parametrize("what", STATEMENTS)
-async def test_every_await(what: str, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "gatewayd.postgres.catalog.refresher.ROW_WRITES_S", 1000
-    )  # the connections counted below are the calls' own
+async def test_every_await(what: str, postgres: Postgres, tmp_path: Path) -> None:
+    bounds = DatabaseBounds(row_writes_s=1000)  # the connections counted below are the calls' own
     sql, answer_type, allowed = STATEMENTS[what]
     dsn = postgres.create_database(SHOP)
     told: set[str] = set()
     with trio.fail_after(100):
-        async with corridor(dsn, tmp_path) as there:
+        async with corridor(dsn, tmp_path, bounds=bounds) as there:
             await there.query("SELECT 1")  # what is opened once is open
             tasks = trio.lowlevel.current_statistics().tasks_living
             step, cancelled, uncancelled = -1, 0, 0

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from gatewayd.catalog import Catalog
+from gatewayd.config.bounds import DatabaseBounds
 from gatewayd.policy.decide.outcomes import Allowed, Permit
 from gatewayd.policy.file.model import Limits
 from gatewayd.postgres.execute.result import ExecutionFailed, Result
@@ -40,9 +41,19 @@ class Asking:
         return caught.value
 
 
+PATIENT = DatabaseBounds(connect_s=300, grace_s=300)
+"""No session is given up because the machine is slow; what is about the bounds sets its own."""
+
+
 @asynccontextmanager
-async def asking(dsn: str, limits: Limits | None = None, size: int = 10, catalog: Catalog | None = None) -> AsyncIterator[Asking]:
-    pool = Pool("test", dsn, limits or Limits(), size)
+async def asking(
+    dsn: str,
+    limits: Limits | None = None,
+    size: int = 10,
+    catalog: Catalog | None = None,
+    bounds: DatabaseBounds = PATIENT,
+) -> AsyncIterator[Asking]:
+    pool = Pool("test", dsn, limits or Limits(), size, bounds)
     try:
         yield Asking(pool, catalog or Catalog(revision=1, database="test"))  # empty, but read
     finally:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import trio
 
+from gatewayd.config.bounds import DatabaseBounds
 from gatewayd.policy.file.model import Limits
-from gatewayd.postgres.driver import session as connection_module
 from tests.postgres.postgres_asking import asking, until
 
 SLOW = "SELECT pg_sleep(60), 'a slow statement' AS a"
@@ -136,11 +136,9 @@ async def test_a_lock_past_its_timeout_fails_by_name(dsn: str) -> None:
         await other.rollback()
 
 
-async def test_a_cancellation_that_the_server_ignores_closes_the_session(
-    own_postgres: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection_module, "GRACE_S", 0.3)
-    async with asking(own_postgres.dsn(), Limits(statement_timeout_ms=30_000)) as ask:
+async def test_a_cancellation_that_the_server_ignores_closes_the_session(own_postgres: Any) -> None:
+    impatient = DatabaseBounds(connect_s=300, grace_s=0.3)
+    async with asking(own_postgres.dsn(), Limits(statement_timeout_ms=30_000), bounds=impatient) as ask:
         (row,) = await ask.rows("SELECT pg_backend_pid() AS pid")
         os.kill(row["pid"], signal.SIGSTOP)
         try:

@@ -19,6 +19,7 @@ from gatewayd.postgres.pool import Pool
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
 from tests.conftest import Postgres
+from tests.postgres.postgres_asking import PATIENT
 from tests.postgres.test_postgres_inspect import SCHEMA
 
 HIDES = Policy(TableAccess("read_write", {("public", "hidden"): "deny"}))
@@ -64,7 +65,7 @@ class There:
 
 @asynccontextmanager
 async def decided(dsn: str, policy: Policy = HIDES, *, pooled: bool = False) -> AsyncIterator[There]:
-    pool = Pool("test", dsn, Limits(), 3)
+    pool = Pool("test", dsn, Limits(), 3, bounds=PATIENT)
     pool._pins_locally = pooled
     try:
         yield There(pool, await read_catalog(pool, 1), policy)

@@ -9,6 +9,7 @@ from gatewayd.policy.file.model import Limits
 from gatewayd.postgres.catalog.read_catalog import read_catalog
 from gatewayd.postgres.pool import Pool
 from tests.conftest import Postgres, StartPostgres
+from tests.postgres.postgres_asking import PATIENT
 
 SCHEMA = """
 CREATE EXTENSION vector;
@@ -66,7 +67,7 @@ def rich(postgres: Postgres) -> str:
 
 
 async def catalog_of(dsn: str, revision: int = 1) -> Catalog:
-    pool = Pool("main", dsn, Limits())
+    pool = Pool("main", dsn, Limits(), bounds=PATIENT)
     try:
         return await read_catalog(pool, revision)
     finally:
@@ -238,7 +239,7 @@ async def test_a_users_objects_cannot_stand_in_for_catalog_ones(postgres: Postgr
 
 async def test_temporary_tables_of_others_are_left_out(postgres: Postgres) -> None:
     dsn = postgres.create_database()
-    pool = Pool("main", dsn, Limits())
+    pool = Pool("main", dsn, Limits(), bounds=PATIENT)
     async with pool.connection() as other:
         await other.execute("SET default_transaction_read_only = off")
         await other.execute("CREATE TEMP TABLE passing (a int)")
@@ -250,7 +251,7 @@ async def test_temporary_tables_of_others_are_left_out(postgres: Postgres) -> No
 
 
 async def test_reading_leaves_nothing_behind_on_the_session(postgres: Postgres) -> None:
-    pool = Pool("main", postgres.create_database(), Limits(), size=1)
+    pool = Pool("main", postgres.create_database(), Limits(), size=1, bounds=PATIENT)
     async with pool.connection() as connection:
         before = await connection.fetch("SELECT name, setting FROM pg_catalog.pg_settings ORDER BY name")
     await read_catalog(pool, 1)
@@ -261,7 +262,7 @@ async def test_reading_leaves_nothing_behind_on_the_session(postgres: Postgres) 
 
 
 async def test_cancelled_midway_the_pool_stays_usable(postgres: Postgres) -> None:
-    pool = Pool("main", postgres.create_database(), Limits(), size=1)
+    pool = Pool("main", postgres.create_database(), Limits(), size=1, bounds=PATIENT)
     for steps in range(0, 40, 3):
         with trio.CancelScope() as scope:
             async with trio.open_nursery() as nursery:

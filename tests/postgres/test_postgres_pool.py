@@ -9,12 +9,11 @@ import pytest
 import trio
 import trio.testing
 
+from gatewayd.config.bounds import DatabaseBounds
 from gatewayd.policy.file.model import Limits
-from gatewayd.postgres import pool as pool_module
-from gatewayd.postgres.driver import session as connection_module
 from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.pool import Pool, PoolStatistics
-from tests.postgres.postgres_asking import asking, until
+from tests.postgres.postgres_asking import PATIENT, asking, until
 
 SECRET = "canary-of-the-dsn"
 
@@ -71,9 +70,9 @@ async def test_a_caller_leaves_sessions_to_the_others(postgres: Any) -> None:
     assert served.count("flood") == 6
 
 
-async def test_a_pool_that_stays_exhausted_is_53300(postgres: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "WAIT_BEYOND_LOCK_TIMEOUT_S", 0.01)
-    async with asking(postgres.dsn(), Limits(lock_timeout_ms=10), size=1) as ask, ask.pool.connection():
+async def test_a_pool_that_stays_exhausted_is_53300(postgres: Any) -> None:
+    bounds = DatabaseBounds(connect_s=300, slot_s=0.01)
+    async with asking(postgres.dsn(), Limits(lock_timeout_ms=10), size=1, bounds=bounds) as ask, ask.pool.connection():
         failure = await ask.fails("SELECT 1 AS a")
     assert failure.sqlstate == "53300"
     assert failure.message == "all 1 connections to the database were in use for 0.02 s"
@@ -217,27 +216,28 @@ async def test_failures_of_connecting_are_named_without_secrets(
         assert ask.pool.statistics() == PoolStatistics(in_use=0, idle=0, max=10, waiters=0)
 
 
-async def test_a_port_that_accepts_and_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_module, "CONNECT_S", 0.1)
+async def test_a_port_that_accepts_and_says_nothing_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        async with asking(f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/d") as ask:
+        async with asking(f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/d", bounds=DatabaseBounds(connect_s=0.1)) as ask:
             failure = await ask.fails("SELECT 1 AS a")
     assert failure.sqlstate == "08001"
     assert failure.message == "the database did not accept a connection within 0.1 s"
 
 
-async def test_a_stopped_server_holds_nobody_longer_than_the_margin(own_postgres: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with asking(own_postgres.dsn(), Limits(statement_timeout_ms=2000), size=1) as ask:
+async def test_a_stopped_server_holds_nobody_longer_than_the_margin(own_postgres: Any) -> None:
+    bounds = DatabaseBounds(connect_s=300, grace_s=0.2)
+    async with (
+        asking(own_postgres.dsn(), Limits(statement_timeout_ms=2000), size=1, bounds=bounds) as ask,
+        asking(own_postgres.dsn(), bounds=DatabaseBounds(connect_s=0.3)) as newcomer,
+    ):
         (row,) = await ask.rows("SELECT pg_backend_pid() AS pid")
         os.kill(row["pid"], signal.SIGSTOP)
         own_postgres.server.signal(signal.SIGSTOP)
-        with monkeypatch.context() as short, trio.fail_after(60):
-            short.setattr(connection_module, "GRACE_S", 0.2)
-            short.setattr(connection_module, "CONNECT_S", 0.3)
+        with trio.fail_after(60):
             failure = await ask.fails("SELECT 1 AS a")
             assert failure.sqlstate == "57014"
             assert "did not answer within 2.2 s" in failure.message
-            assert (await ask.fails("SELECT 1 AS a")).sqlstate == "08001"
+            assert (await newcomer.fails("SELECT 1 AS a")).sqlstate == "08001"
         own_postgres.server.signal(signal.SIGCONT)
         os.kill(row["pid"], signal.SIGCONT)
         assert await ask.rows("SELECT 1 AS a") == [{"a": 1}]
@@ -265,7 +265,7 @@ async def test_max_connections_reached_is_named(start_postgres: Any) -> None:
 
 
 async def test_closing_waits_for_the_sessions_in_use(postgres: Any) -> None:
-    pool = Pool("test", postgres.dsn(), Limits())
+    pool = Pool("test", postgres.dsn(), Limits(), bounds=PATIENT)
     async with trio.open_nursery() as nursery, pool.connection() as connection:
         nursery.start_soon(pool.aclose)
         await trio.testing.wait_all_tasks_blocked()
@@ -277,7 +277,7 @@ async def test_closing_waits_for_the_sessions_in_use(postgres: Any) -> None:
 
 
 async def test_a_cancelled_close_ends_the_sessions_in_use(postgres: Any) -> None:
-    pool = Pool("test", postgres.dsn(), Limits())
+    pool = Pool("test", postgres.dsn(), Limits(), bounds=PATIENT)
     async with pool.connection() as connection, trio.open_nursery() as nursery:
 
         async def work() -> None:

@@ -15,6 +15,7 @@ from gatewayd.postgres.catalog.refresher import CatalogRefresher
 from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.pool import Pool
 from tests.conftest import PASSWORD, Postgres
+from tests.postgres.postgres_asking import PATIENT
 
 DOWN = ExecutionFailed("08001", "nothing listens on its port")
 BUSY = ExecutionFailed("53300", "all 1 connections to the database were in use for 8 s")
@@ -41,7 +42,7 @@ class Database:
 
 @asynccontextmanager
 async def refreshing(database: Database) -> AsyncIterator[CatalogRefresher]:
-    refresher = CatalogRefresher("main", Pool("main", "postgresql://nobody@/none", Limits()), database.read)
+    refresher = CatalogRefresher("main", Pool("main", "postgresql://nobody@/none", Limits(), bounds=PATIENT), database.read)
     async with trio.open_nursery() as nursery:
         await nursery.start(refresher.run)
         yield refresher
@@ -237,7 +238,7 @@ async def until_it_failed(refresher: CatalogRefresher) -> None:
 async def test_connections_that_agents_hold_do_not_make_a_database_unreachable(
     postgres: Postgres, lines: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    pool = Pool("main", postgres.create_database(), Limits(lock_timeout_ms=1), size=1)
+    pool = Pool("main", postgres.create_database(), Limits(lock_timeout_ms=1), size=1, bounds=PATIENT)
 
     async def busy(pool: Pool, revision: int) -> Catalog:
         asked.set()
@@ -258,7 +259,7 @@ async def test_connections_that_agents_hold_do_not_make_a_database_unreachable(
 async def test_a_real_database_that_comes_and_goes(own_postgres: Postgres, lines: Callable[[], list[dict[str, Any]]]) -> None:
     dsn = own_postgres.create_database("CREATE TABLE public.orders (id int)")
     own_postgres.stop()
-    pool = Pool("main", dsn, Limits())
+    pool = Pool("main", dsn, Limits(), bounds=PATIENT)
     refresher = CatalogRefresher("main", pool)
     async with trio.open_nursery() as nursery:
         await nursery.start(refresher.run)
@@ -286,7 +287,7 @@ async def test_a_real_database_that_comes_and_goes(own_postgres: Postgres, lines
 
 async def test_the_failure_names_no_secret(postgres: Postgres, lines: Callable[[], list[dict[str, Any]]]) -> None:
     dsn = postgres.dsn("no_such_secret_database", password="hunter2-" + PASSWORD, tcp=True)
-    refresher = CatalogRefresher("main", pool := Pool("main", dsn, Limits()))
+    refresher = CatalogRefresher("main", pool := Pool("main", dsn, Limits(), bounds=PATIENT))
     async with trio.open_nursery() as nursery:
         await nursery.start(refresher.run)
         await until_it_failed(refresher)

@@ -18,8 +18,6 @@ from gatewayd.postgres.execute.failure import NO_CONNECTION_FREE
 from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.postgres.pool import Pool
 
-ROW_WRITES_S: Final = 1.0
-"""Row writes (a trigger may have changed anything) ask for at most one read in this time."""
 UNKNOWN_S: Final = 5.0
 """Unknown names ask for at most one read in this time."""
 UNKNOWN_WAIT_S: Final = 3.0
@@ -75,11 +73,11 @@ class CatalogRefresher:
     def wrote(self, ddl: bool) -> None:
         """A write was executed. Both kinds are seen by a read that begins after this call."""
         self._ddl_since_begun |= ddl
-        self._ask(trio.current_time() if ddl else self._began_at + ROW_WRITES_S)
+        self._ask(trio.current_time() if ddl else self._began_at + self._pool.bounds.row_writes_s)
 
     def suspect(self) -> None:
         """A call lost its connection: look soon whether the database answers, and say so."""
-        self._ask(self._began_at + ROW_WRITES_S)
+        self._ask(self._began_at + self._pool.bounds.row_writes_s)
 
     async def unknown(self) -> None:
         """A statement names something that `catalog` does not hold: wait for a read under way or due, at most UNKNOWN_WAIT_S."""

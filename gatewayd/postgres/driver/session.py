@@ -1,6 +1,6 @@
 """Connection: one PostgreSQL session of a pool, used by one Trio task at a time (decision 11).
 
-Every wait has a bound here: the server's statement_timeout ends a statement, and where the server does not answer, GRACE_S later
+Every wait has a bound here: the server's statement_timeout ends a statement, and where the server does not answer, grace_s later
 this side does. When a wait is cancelled the statement is cancelled on the server first, and the session is reused only if the
 server confirmed it. Errors leave as asyncpg raises them; `failure.py` names them.
 """
@@ -15,17 +15,13 @@ from asyncpg.connection import Connection as Session
 from asyncpg.exceptions import ConnectionDoesNotExistError, PostgresError, QueryCanceledError
 from asyncpg.protocol import Record
 
+from gatewayd.config.bounds import DATABASE_BOUNDS, DatabaseBounds
 from gatewayd.policy.file.model import Limits
 from gatewayd.postgres.driver import asyncpg_parts as asyncpg_parts  # looks at asyncpg before any of it is used
 from gatewayd.postgres.driver.crossing import Crossing
 from gatewayd.postgres.driver.pins import IN_FORCE, UNDER_A_POOLER, at_startup, not_in_force, set_local, set_session
 from gatewayd.postgres.execute.failure import CANCELLED, CONNECTION_FAILED, FAILURES, failed, not_connected
 from gatewayd.postgres.execute.result import AnswerTooLarge, ExecutionFailed
-
-CONNECT_S: Final = 10.0
-GRACE_S: Final = 5.0
-"""How long the server may be silent past statement_timeout, and again how long it may take to confirm a cancellation:
-so no wait is longer than statement_timeout + 2 * GRACE_S."""
 
 T = TypeVar("T")
 
@@ -43,8 +39,9 @@ class Described(NamedTuple):
 class Connection:
     """Made by `connect`. `limits` are the ones whose timeouts the session is pinned to."""
 
-    def __init__(self, crossing: Crossing, session: Any, limits: Limits, *, pins_locally: bool) -> None:
+    def __init__(self, crossing: Crossing, session: Any, limits: Limits, bounds: DatabaseBounds, *, pins_locally: bool) -> None:
         self.limits = limits
+        self._grace_s = bounds.grace_s
         self.pins_locally = pins_locally
         """Behind a transaction pooler: settings hold for one transaction only, `begin` sets them."""
         self._crossing = crossing
@@ -166,7 +163,7 @@ class Connection:
         """Cross over for one statement. Raises ExecutionFailed 57014 when the server stays silent past its own timeout."""
         limits = self.limits
         self._taken()
-        silence_s = limits.statement_timeout_ms / 1000 + GRACE_S if limits.statement_timeout_ms else float("inf")
+        silence_s = limits.statement_timeout_ms / 1000 + self._grace_s if limits.statement_timeout_ms else float("inf")
         with trio.move_on_after(silence_s):
             try:
                 return await self._crossing.run(coroutine)
@@ -177,14 +174,15 @@ class Connection:
             except BaseException as error:
                 if isinstance(error, ConnectionDoesNotExistError) or not isinstance(error, PostgresError):
                     # The session's state is not known any more, and a server does not notice that nobody waits for an answer.
-                    with trio.move_on_after(GRACE_S, shield=True):
+                    with trio.move_on_after(self._grace_s, shield=True):
                         await self._request_cancel()
                     self.terminate()
                     if self._crossing.transport is not None and self._crossing.transport.is_overlong:
                         raise AnswerTooLarge from None
                 raise
         raise ExecutionFailed(
-            CANCELLED, f"the database did not answer within {silence_s:g} s (statement_timeout and {GRACE_S:g} s more); cancelled"
+            CANCELLED,
+            f"the database did not answer within {silence_s:g} s (statement_timeout and {self._grace_s:g} s more); cancelled",
         )
 
     async def commit(self) -> str:
@@ -227,13 +225,13 @@ class Connection:
         self._session.terminate()
 
     async def _cancel_statement(self) -> None:
-        """Make PostgreSQL stop working on the running statement; bounded by GRACE_S.
+        """Make PostgreSQL stop working on the running statement; bounded by grace_s.
 
         A CancelRequest that arrives late would hit the session's next statement, so the session lives on only if the statement
         ended by the cancellation.
         """
         confirmed = False
-        with trio.move_on_after(GRACE_S):
+        with trio.move_on_after(self._grace_s):
             await self._request_cancel()
             try:
                 await self._crossing.resume()
@@ -258,34 +256,36 @@ class Connection:
             crossing.abandon()
 
 
-async def connect(dsn: str, limits: Limits, *, pins_locally: bool = False) -> Connection:
+async def connect(
+    dsn: str, limits: Limits, bounds: DatabaseBounds = DATABASE_BOUNDS, *, pins_locally: bool = False
+) -> Connection:
     """Open a session with all settings pinned; one that a pooler does not pin is opened with `pins_locally`.
 
-    Raises ExecutionFailed after at most CONNECT_S. Cancelled midway, nothing stays open.
+    Raises ExecutionFailed after at most connect_s. Cancelled midway, nothing stays open.
     """
     settings = at_startup(limits)
     if pins_locally:
         settings = {name: value for name, value in settings.items() if name in UNDER_A_POOLER}
     crossing = Crossing()
-    with trio.move_on_after(CONNECT_S):
+    with trio.move_on_after(bounds.connect_s):
         try:
             session = await crossing.run(_connecting(crossing, dsn, settings))
             is_pooled, lacking = await _looked_at(crossing, session, settings)
         except BaseException as error:
             crossing.abandon()
             if not pins_locally and _is_refused_pin(error):
-                return await connect(dsn, limits, pins_locally=True)
+                return await connect(dsn, limits, bounds, pins_locally=True)
             if isinstance(error, (*FAILURES, ValueError)):
                 raise not_connected(error) from None  # the cause names host, user and database
             raise
         if not lacking and (pins_locally or not is_pooled):
-            return Connection(crossing, session, limits, pins_locally=pins_locally)
+            return Connection(crossing, session, limits, bounds, pins_locally=pins_locally)
         session.terminate()
         crossing.abandon()
         if not pins_locally:
-            return await connect(dsn, limits, pins_locally=True)
+            return await connect(dsn, limits, bounds, pins_locally=True)
         raise ExecutionFailed(CONNECTION_FAILED, f"the pooler before the database does not pass on {', '.join(lacking)}")
-    raise ExecutionFailed(CONNECTION_FAILED, f"the database did not accept a connection within {CONNECT_S:g} s")
+    raise ExecutionFailed(CONNECTION_FAILED, f"the database did not accept a connection within {bounds.connect_s:g} s")
 
 
 async def _looked_at(crossing: Crossing, session: Any, settings: dict[str, str]) -> tuple[bool, list[str]]:
