@@ -47,7 +47,7 @@ def ask(operator: Operator, *statements: str, **headers: str) -> list[dict[str, 
 
     async def asked() -> list[dict[str, Any]]:
         agent = Agent(operator.port)
-        agent._headers |= headers
+        agent.headers |= headers
         async with agent:
             return [await agent.query(sql) for sql in statements]
 

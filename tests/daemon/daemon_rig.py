@@ -80,27 +80,27 @@ class Agent:
     """One session of the handshake era on a connection of its own, without the SDK: for many calls at once."""
 
     def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}/mcp"
-        self._http = httpx.AsyncClient(timeout=PATIENCE_S)
-        self._headers = {"accept": "application/json, text/event-stream"}
+        self.url = f"http://127.0.0.1:{port}/mcp"
+        self.http = httpx.AsyncClient(timeout=PATIENCE_S)
+        self.headers = {"accept": "application/json, text/event-stream"}
         self._ids = itertools.count(1)
         self._last_id = 0
 
     async def __aenter__(self) -> "Agent":
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "plain agent", "version": "1"}}
-        answer = await self._post("initialize", params)
-        self._headers["mcp-session-id"] = answer.headers["mcp-session-id"]
+        answer = await self.post("initialize", params)
+        self.headers["mcp-session-id"] = answer.headers["mcp-session-id"]
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._http.aclose()
+        await self.http.aclose()
 
     async def query(self, sql: str, **arguments: str) -> dict[str, Any]:
         return await self.call("query", sql=sql, intent="test", **arguments)
 
     async def call(self, tool: str, **arguments: str) -> dict[str, Any]:
         """The JSON object that the tool answered with."""
-        answer = await self._post("tools/call", {"name": tool, "arguments": arguments})
+        answer = await self.post("tools/call", {"name": tool, "arguments": arguments})
         body = answer.json()
         content: dict[str, Any] = json.loads(body["result"]["content"][0]["text"])
         assert body["result"].get("isError", False) == (not content.get("allowed", True) or "error" in content)
@@ -109,12 +109,12 @@ class Agent:
     async def cancel_last(self) -> None:
         """Take back the call that waits for its answer: in this era a client that only goes away does not."""
         message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": self._last_id}}
-        (await self._http.post(self._url, json=message, headers=self._headers)).raise_for_status()
+        (await self.http.post(self.url, json=message, headers=self.headers)).raise_for_status()
 
-    async def _post(self, method: str, params: object) -> httpx.Response:
+    async def post(self, method: str, params: object) -> httpx.Response:
         self._last_id = next(self._ids)
         message = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
-        answer = await self._http.post(self._url, json=message, headers=self._headers)
+        answer = await self.http.post(self.url, json=message, headers=self.headers)
         answer.raise_for_status()
         return answer
 

@@ -159,7 +159,7 @@ async def test_one_database_down_leaves_the_others(
         async with Agent(free_port) as agent:
             assert (await agent.query("SELECT 1 AS one", database="up"))["rows"] == [{"one": 1}]
             assert failed(await agent.query("SELECT 1", database="down"), "08001")
-            found = (await agent._post("tools/call", {"name": "list_tables", "arguments": {}})).json()["result"]
+            found = (await agent.post("tools/call", {"name": "list_tables", "arguments": {}})).json()["result"]
             databases = json.loads(found["content"][0]["text"])["databases"]
             assert not found.get("isError", False)
             assert len(databases["up"]["tables"]) == 5

@@ -51,7 +51,7 @@ async def test_no_canary_is_in_any_report(canary_dsn: str, tmp_path: Path, free_
         ):  # fmt: skip
             await receiver.received(1)
             async with Agent(free_port) as agent:
-                agent._headers["x-gateway-token-id"] = "01ARYZ6S41TSV4RRFFQ69G5FAV"
+                agent.headers["x-gateway-token-id"] = "01ARYZ6S41TSV4RRFFQ69G5FAV"
                 for sql in STATEMENTS:
                     await agent.call("query", sql=sql, intent=f"{CANARY}-intent")
                 await agent.call("describe_table", table=f"{CANARY}_table")

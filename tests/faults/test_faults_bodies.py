@@ -83,8 +83,8 @@ async def test_arguments_that_are_odd(target: Target) -> None:
     }
     async with unharmed(target), Agent(target.port) as agent:
         for arguments, expected in odd.items():
-            answer = await agent._http.post(
-                agent._url, content=CALL % arguments, headers=agent._headers | {"content-type": "application/json"}
+            answer = await agent.http.post(
+                agent.url, content=CALL % arguments, headers=agent.headers | {"content-type": "application/json"}
             )
             told_agent = json.loads(answer.json()["result"]["content"][0]["text"])
             assert not told_agent["allowed"], arguments[:60]

@@ -41,14 +41,14 @@ async def test_no_flood_of_cancellations_ends_anothers_call(target: Target) -> N
 
     async def call(agent: Agent, id_: object, tag: str) -> None:
         call = {"name": "query", "arguments": {"sql": SLOW.format(tag), "intent": "test"}}
-        ended.append(await agent._http.post(agent._url, json=message("tools/call", call, id_), headers=agent._headers))
+        ended.append(await agent.http.post(agent.url, json=message("tools/call", call, id_), headers=agent.headers))
 
     async with unharmed(target), Agent(target.port) as victim, Agent(target.port) as other:
         with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(call, victim, 7, "victim")
                 await until(lambda: running_there(target.postgres, "victim") > 0)
-                own, others = named(victim._headers["mcp-session-id"]), named(other._headers["mcp-session-id"])
+                own, others = named(victim.headers["mcp-session-id"]), named(other.headers["mcp-session-id"])
                 stateless = b"mcp-protocol-version: 2026-07-28\r\nmcp-method: notifications/cancelled\r\n"
                 await flood(target, [post(cancelled(7), others)] * FLOOD)  # the id of the call, another's session
                 await flood(target, [post(cancelled(7), named("x" * 32))] * FLOOD)  # a session that nobody has
@@ -69,7 +69,7 @@ async def test_an_id_in_flight_is_refused_to_its_twin_only(target: Target) -> No
 
     async def call(agent: Agent, sql: str, into: str) -> None:
         call = {"name": "query", "arguments": {"sql": sql, "intent": "test"}}
-        answers[into].append(await agent._http.post(agent._url, json=message("tools/call", call, 7), headers=agent._headers))
+        answers[into].append(await agent.http.post(agent.url, json=message("tools/call", call, 7), headers=agent.headers))
 
     async with unharmed(target), Agent(target.port) as agent, Agent(target.port) as other:
         with trio.fail_after(PATIENCE_S):
@@ -81,7 +81,7 @@ async def test_an_id_in_flight_is_refused_to_its_twin_only(target: Target) -> No
                         twins.start_soon(call, agent, "SELECT 1", "twins")
                     twins.start_soon(call, other, "SELECT 1", "other")
                 assert answers["first"] == []
-                await flood(target, [post(cancelled(7), named(agent._headers["mcp-session-id"]))])
+                await flood(target, [post(cancelled(7), named(agent.headers["mcp-session-id"]))])
         assert {answer.json()["error"]["code"] for answer in answers["twins"]} == {INVALID_REQUEST}
         assert "result" in answers["other"][0].json()
         assert answers["first"][0].json()["error"]["code"] == REQUEST_CANCELLED
