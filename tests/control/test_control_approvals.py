@@ -29,7 +29,9 @@ from gatewayd.control.approvals.requests import Asker
 from gatewayd.control.approvals.shown import one, over, pending, pending_count
 from gatewayd.control.approvals.sweep import sweep
 from gatewayd.control.approvals.times import ApprovalTimes, set_times
+from gatewayd.control.approvals.waiting import waited
 from gatewayd.control.console import Console
+from gatewayd.control.gateways.exchanges import Presence
 from gatewayd.control.projects.terms import ProjectTerms
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.web.answer import Refusal
@@ -339,3 +341,30 @@ async def test_a_grant_has_limits(world: World, rows: int | None, minutes: int, 
         await decide(await world.call("Ben"), approval_id, WriteDecision("approve", "", rows, GrantTerms(minutes, times)))
     assert refused.value.status == 400
     assert await status(world, approval_id) == "pending"
+
+
+class Line:
+    """What `Presence` needs of an exchange: `leaves` is cancelled when the other side is found to have left."""
+
+    def __init__(self, leaves: trio.CancelScope | None = None) -> None:
+        self._leaves = leaves
+
+    def look(self) -> None:
+        if self._leaves is not None:
+            self._leaves.cancel()
+
+
+async def test_a_gateway_that_has_left_claims_nothing_and_a_replica_that_ends_holds_nobody(world: World) -> None:
+    ask, stop = world.ask(), trio.Event()
+    approval_id = await opened(world, ask)
+    wait = Wait(approval_id, world.console.new_id(), world.token, 60)
+    stop.set()
+    ending: Any = Line()
+    assert isinstance(await waited(world.console, world.asker, wait, Presence(ending, stop)), Pending)
+    await approve(world, approval_id)
+    with trio.CancelScope() as scope:
+        gone: Any = Line(scope)
+        await waited(world.console, world.asker, wait, Presence(gone, trio.Event()))
+    assert scope.cancelled_caught
+    assert await status(world, approval_id) == "approved"
+    assert isinstance(await waited(world.console, world.asker, wait, Presence(ending, trio.Event())), Approved)
