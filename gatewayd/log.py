@@ -84,6 +84,7 @@ AUDIT_PUSH_WAITING: Final = "audit push waiting (control plane keeps answering 4
 AUDIT_PUSH_RECOVERED: Final = "audit push recovered"
 AUDIT_ANSWER_UNVERIFIED: Final = "control plane audit answer did not verify"
 AUDIT_FORKED: Final = "audit file forked from what the control plane holds"
+AUDIT_NEW_IDENTITY: Final = "audit goes on under a new identity"
 AUDIT_FORK_CONFLICT: Final = "control plane holds another event for the new instance too"
 AUDIT_LOST: Final = "control plane lost acknowledged audit events"
 AUDIT_REFUSED: Final = "control plane refused audit events"

@@ -100,10 +100,15 @@ class Push:
         instance, size = str(meta.instance), acked
         earlier = {str(each.instance): each.size for each in meta.previous_instances}
         if held is not None and held.instance in earlier:
-            # The file went on as a new instance while nobody pushed: it was restored, or lost rows. What is left of the old one
-            # goes first.
+            # The file went on as a new instance while nobody pushed: it was restored, or lost rows, or the identity was rotated.
+            # What is left of the old one goes first.
             named: dict[str, str | int] = {"from": held.instance, "instance": instance, "seq": meta.first_seq}
-            log.error(log.AUDIT_FORKED, **named)
+            if {each.reason for each in meta.previous_instances if str(each.instance) in _since(held.instance, meta)} == {
+                "identity"
+            }:
+                log.info(log.AUDIT_NEW_IDENTITY, **named)
+            else:
+                log.error(log.AUDIT_FORKED, **named)
             instance, size, acked = held.instance, min(held.size, earlier[held.instance]), 0
         elif held is None or held.instance != instance:
             size = 0
@@ -331,6 +336,12 @@ class Push:
 
     def _jittered(self, seconds: float) -> float:
         return seconds * self._dice.uniform(0.8, 1.2)
+
+
+def _since(instance: str, meta: Meta) -> list[str]:
+    """The past instances from this one on."""
+    names = [str(each.instance) for each in meta.previous_instances]
+    return names[names.index(instance) :]
 
 
 def _check_conflict(batch: Batch, conflict: Conflict) -> None:

@@ -64,6 +64,8 @@ def test_a_rotated_identity_goes_on_and_owes_nothing(postgres: Postgres, tmp_pat
             rows = gateway.rows()
             control.wait_for_rows(lambda held: len(held) >= len(rows))
             gateway.running.stop()
+        assert "audit goes on under a new identity" in gateway.running.text
+        assert "audit file forked" not in gateway.running.text
     held = control.held()
     assert [row.seq for row in held] == sorted({row.seq for row in held})
     assert len(control.the_gateway().trees) == 2  # an instance of each key
