@@ -97,7 +97,8 @@ COVERED := gatewayd/sql,gatewayd/policy,gatewayd/masking,gatewayd/keys
 
 coverage: $(VENV)/.dev build/coverage/lib  ## branches of sql, policy, masking and keys that the tests take
 	@$(COVERAGE) run --branch --source $(COVERED) -m pytest --numprocesses 0 tests/sql tests/policy tests/masking tests/keys \
-		tests/corpus tests/corridor tests/shields tests/cli/test_cli_policy.py
+		tests/corpus tests/corridor tests/shields tests/oracle tests/containment/test_containment_rules.py \
+		tests/link/test_link_catalogs.py tests/cli/test_cli_policy.py
 	@$(COVERAGE) report --show-missing --skip-covered
 
 build/coverage/lib:
