@@ -50,6 +50,7 @@ BEGIN {
     event["audit file does not continue what was signed"]
     event["audit write after execution failed"]; event["unexpected failure"]; event["deny webhook dropped"]
     event["decision failed; the statement was denied"]; event["connection failed"]; event["log lines dropped"]
+    event["engine ended by itself"]; event["engine cannot be started"]
     event["grant tainted"]; event["taint cleared"]
     event["bundle rejected"]
     event["trust rejected"]

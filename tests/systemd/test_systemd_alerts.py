@@ -48,6 +48,8 @@ EVENTS = {
     log.AUDIT_WRITE_AFTER_EXECUTION_FAILED, log.UNEXPECTED_FAILURE, log.DECISION_FAILED, log.CONNECTION_FAILED,
     log.DENY_WEBHOOK_DROPPED, log.LOG_LINES_DROPPED,
     log.AUDIT_BROKEN,
+    log.ENGINE_ENDED,
+    log.ENGINE_FAILED,
     log.GRANT_TAINTED,
     log.TAINT_CLEARED,
     log.BUNDLE_REJECTED,
@@ -73,9 +75,9 @@ def uses() -> dict[str, set[str]]:
         own = path.name == "log.py"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-                first = node.args[0]
-                if isinstance(first, ast.Attribute) and isinstance(first.value, ast.Name) and first.value.id == "log":
-                    found.setdefault(first.attr, set()).add(node.func.attr)
+                for first in ast.walk(node.args[0]):  # one of two messages, too
+                    if isinstance(first, ast.Attribute) and isinstance(first.value, ast.Name) and first.value.id == "log":
+                        found.setdefault(first.attr, set()).add(node.func.attr)
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "log":
                 found.setdefault(node.attr, set()).add("")
             elif own and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
