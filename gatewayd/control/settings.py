@@ -147,7 +147,7 @@ class _Loader(Environment):
     def runtime(self, state: Path) -> Path:
         """systemd's folder in memory, which ends with the service."""
         named = self.environ.get("RUNTIME_DIRECTORY", "").split(":")[0]
-        return Path(named) if named.startswith("/") else state / "run"
+        return Path(named) / "engines" if named.startswith("/") else state / "run"
 
     def database_url(self, *, self_host: bool) -> Secret | None:
         try:

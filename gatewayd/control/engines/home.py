@@ -6,7 +6,7 @@
     RUN/<project>/                      credentials, while the engine runs: addresses in clear text
     RUN/<project>.sock                  the socket that it listens on
 
-RUN is `$RUNTIME_DIRECTORY` of systemd, which is in memory, else STATE/run. All folders are 0700, all files 0600.
+RUN is `$RUNTIME_DIRECTORY/engines` of systemd, which is in memory, else STATE/run. All folders are 0700, all files 0600.
 """
 
 import contextlib
@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import IO, Final, final
 
 import msgspec
+
+from gatewayd.audit.ids import is_ulid
 
 LINK: Final = "link.json"
 BACKLOG: Final = 1024
@@ -115,7 +117,7 @@ class Home:
             self._lock = (self._state / "lock").open("w", encoding="utf-8")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for left in self._run.iterdir():
-                if left.is_dir():
+                if is_ulid(left.name) and left.is_dir():
                     shutil.rmtree(left, ignore_errors=True)
             name = self._state / "replica"
             if not name.exists():
