@@ -39,6 +39,9 @@ def test_it_is_read_by_everybody(desk: Desk, world: World, case: PageCase) -> No
     assert axe_findings(page, "color-contrast") == []
     page.set_viewport_size(NARROW)
     assert sideways(page) == []
+    page.evaluate("() => document.querySelectorAll('main details').forEach((each) => { each.open = true })")
+    assert sideways(page) == []
+    assert axe_findings(page) == []
 
 
 @CASES
