@@ -24,7 +24,7 @@ def in_zone(ms: int, zone: str) -> datetime:
 
 def time_shown(ms: int | None, zone: str) -> Shown:
     """`2026-11-22 14:05` in one piece, or `never`."""
-    return Shown("never") if ms is None else _element(ms, f"{in_zone(ms, zone):%Y-%m-%d\u00a0%H:%M}")
+    return Shown("never") if ms is None else _element(ms, f"{in_zone(ms, zone):%Y-%m-%d\u00a0%H:%M}", "whole")
 
 
 def distance_shown(ms: int | None, now_ms: int, zone: str) -> Shown:
@@ -40,6 +40,7 @@ def distance_shown(ms: int | None, now_ms: int, zone: str) -> Shown:
     return _element(ms, f"{in_zone(ms, zone):%Y-%m-%d}")
 
 
-def _element(ms: int, words: str) -> Shown:
+def _element(ms: int, words: str, kind: str = "apart") -> Shown:
     utc = datetime.fromtimestamp(ms / 1000, UTC)
-    return Shown(f'<time datetime="{utc.isoformat(timespec="seconds")}" title="{utc:%Y-%m-%d %H:%M:%S} UTC">{words}</time>')
+    exact, shown = utc.isoformat(timespec="seconds"), f"{utc:%Y-%m-%d %H:%M:%S} UTC"
+    return Shown(f'<time class="{kind}" datetime="{exact}" title="{shown}">{words}</time>')
