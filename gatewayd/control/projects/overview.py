@@ -23,7 +23,7 @@ NOTE: Final = Statement("SELECT state_note FROM projects WHERE org_id = $1 AND p
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One of the way from a new project to an agent's first query. `link` leads to `path` of the project; empty: no link."""
+    """One of the way from a new project to an agent's first query. `link` leads to `path` of the project."""
 
     title: str
     text: str
@@ -65,7 +65,7 @@ def steps(
         Step(
             "Say what agents may do",
             "The first policy lets everything be read and nothing be written. Narrow it before an agent connects.",
-            "", "", policy is not None and policy.version > 1,
+            "/policy", "Edit the policy", policy is not None and policy.version > 1,
         ),
         Step(
             "Let an agent in",

@@ -21,10 +21,10 @@ class Section(msgspec.Struct, frozen=True):
 OF_PROJECT: Final = (
     Section("Overview", "", "project.read"),
     Section("Connect", "/connect", "project.tokens"),
-    Section("Approvals", "/approvals", "project.approvals"),
     Section("Policy", "/policy", "project.read"),
-    Section("Gateways", "/gateways", "project.read"),
+    Section("Approvals", "/approvals", "project.approvals"),
     Section("Audit", "/audit", "project.audit"),
+    Section("Gateways", "/gateways", "project.read"),
     Section("Tainted grants", "/taint", "project.read"),
     Section("Project settings", "/settings", "project.policy"),
 )
