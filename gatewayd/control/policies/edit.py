@@ -5,6 +5,7 @@ Where no such line is found, as in a text that is written in one line, the whole
 """
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -22,11 +23,9 @@ class NotEdited(Exception):
 
 def set_value(text: str, path: Path, value: object) -> str:
     """The text with `value` at `path`; None takes the key out. Raises NotEdited."""
-    root, problems = yaml.parse(text)
-    if problems or root is None:
-        raise NotEdited("the text has problems")
-    wanted = _with(_plain(root), path, value)
-    if wanted == _plain(root):
+    root, said = _read(text)
+    wanted = _with(said, path, value)
+    if wanted == said:
         return text
     for made in (_changed_line(text, root, path, value), _added_line(text, root, path, value), _dumped(wanted, 0)):
         if made is not None and _says(made, wanted):
@@ -36,16 +35,22 @@ def set_value(text: str, path: Path, value: object) -> str:
 
 def value_at(text: str, path: Path) -> Any:
     """What stands there, None where nothing does. Raises NotEdited."""
-    root, problems = yaml.parse(text)
-    if problems or root is None:
-        raise NotEdited("the text has problems")
-    found: Any = _plain(root)
+    _, found = _read(text)
     for key in path:
         try:
             found = found[key]
         except (KeyError, IndexError, TypeError):
             return None
     return found
+
+
+@lru_cache(maxsize=4)
+def _read(text: str) -> tuple[yaml.YamlNode, Any]:
+    """The nodes and what they say: a page sends hundreds of choices for one text, and most of them change nothing."""
+    root, problems = yaml.parse(text)
+    if problems or root is None:
+        raise NotEdited("the text has problems")
+    return root, _plain(root)
 
 
 def _says(text: str, wanted: object) -> bool:

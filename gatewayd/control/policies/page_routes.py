@@ -74,7 +74,7 @@ async def _edit(call: Call) -> Answer:
                 text = await trio.to_thread.run_sync(partial(with_choices, form.yaml, choices))
             except NotEdited as not_edited:
                 return await _shown(call, form, newest, failed=str(not_edited))
-            except (msgspec.MsgspecError, UnicodeError):
+            except (msgspec.MsgspecError, UnicodeError, RecursionError):
                 raise Refusal(400, "choices: expected what the page's own fields send") from None
             return await _shown(call, msgspec.structs.replace(form, yaml=text), newest)
         case "publish":
