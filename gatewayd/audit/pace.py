@@ -14,5 +14,7 @@ class Pace(msgspec.Struct, frozen=True):
     """So long the thread commits afterwards."""
     log_pages: int = 8192
     """A log of 32 MiB is carried into the file: the longer, the fewer pages are carried twice."""
+    empty_log_s: float = 30.0
+    """For readers that keep the log with the texts that were just erased."""
     locked_by_others_ms: int = 2000
     """For the end of a foreign transaction."""

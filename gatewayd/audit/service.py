@@ -72,7 +72,6 @@ _QUERIES_REMEMBERED: Final = 16384
 _DELETE_ROWS: Final = 1024  # at once, at most
 _DELETE_S: Final = 0.01
 _ERASE_ROWS: Final = 250  # at once, at most: some 10 ms
-_EMPTY_LOG_S: Final = 30.0
 _EMPTY_LOG_AGAIN_S: Final = 0.1
 _NO_ROW: Final = "the earlier audit row of this query is not in the file"
 
@@ -90,8 +89,9 @@ NO_POLICY: Final = Under()
 class Audit:
     """Made by `open_audit`. Methods are for the Trio thread; each `async` one but `attempted` waits for its commit."""
 
-    def __init__(self, path: str, queue: CommitQueue, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, path: str, queue: CommitQueue, clock_ms: Callable[[], int], empty_log_s: float) -> None:
         self.path = path
+        self._empty_log_s = empty_log_s
         self.only_acknowledged = False
         """Whether `delete_before` leaves what the control plane has not acknowledged."""
         self._clock_ms = clock_ms
@@ -213,7 +213,7 @@ class Audit:
         async with self._rewriting:
             try:
                 erased = await self._erase_rows(choice, reason)
-                with trio.move_on_after(_EMPTY_LOG_S):
+                with trio.move_on_after(self._empty_log_s):
                     while erased and not await self._call(AuditFile.empty_log):  # noqa: ASYNC110 - SQLite tells nobody
                         await trio.sleep(_EMPTY_LOG_AGAIN_S)  # somebody reads an old state of the file
                     return erased
@@ -330,7 +330,7 @@ async def open_audit(
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(queue.run)
-            audit = Audit(opened.path, queue, clock_ms)
+            audit = Audit(opened.path, queue, clock_ms, pace.empty_log_s)
             try:
                 yield audit
             finally:

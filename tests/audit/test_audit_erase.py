@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from gatewayd.audit.erasing import choice_of, reason_of_erasure
+from gatewayd.audit.pace import Pace
 from gatewayd.audit.proof import check_proof
 from gatewayd.audit.service import AuditUnavailable, open_audit
 from gatewayd.keys.identity import load_identity, verifier_of
@@ -88,11 +89,8 @@ async def test_by_agent_and_before_an_id(path: str, calls: Calls) -> None:
     assert b"SELECT 'a'" not in bytes_of(path)
 
 
-async def test_a_reader_that_keeps_the_log_is_waited_for_and_then_told_of(
-    path: str, calls: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gatewayd.audit.service._EMPTY_LOG_S", 0.3)
-    async with open_audit(path) as audit:
+async def test_a_reader_that_keeps_the_log_is_waited_for_and_then_told_of(path: str, calls: Calls) -> None:
+    async with open_audit(path, pace=Pace(empty_log_s=0.3)) as audit:
         permit = await calls.whole(audit, f"SELECT '{SECRET}'")
         reader = sqlite3.connect(path, isolation_level=None)
         reader.execute("BEGIN")
