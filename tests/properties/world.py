@@ -201,7 +201,7 @@ def made_server(folder: Path, version: Version, views: str, hidden: str, *, trap
     if traps:
         server.psql((HERE / "traps.sql").read_text(encoding="utf-8"), DATABASE)
     for view in views.split("\n\n"):  # one that PostgreSQL does not take costs both servers the same
-        if view:
+        if view and "$" not in view:  # which would end the quotes around it
             server.psql(f"DO $body$ BEGIN EXECUTE $text${view}$text$; EXCEPTION WHEN OTHERS THEN NULL; END $body$", DATABASE)
     server.psql(_BACKUP, DATABASE)
     server.psql((HERE / hidden).read_text(encoding="utf-8"), DATABASE)

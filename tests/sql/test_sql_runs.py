@@ -32,6 +32,7 @@ FUNCTIONS = [
     ("CREATE VIEW v AS SELECT f()", {("f", 0)}),
     ("ALTER TABLE t ALTER a TYPE int USING f(a)", {("f", 1)}),
     ("EXPLAIN SELECT f()", {("f", 0)}),
+    ("SELECT * FROM JSON_TABLE('1', '$' PASSING a AS x COLUMNS (b int))", {("pg_catalog.to_jsonb", 1)}),
     ("SELECT db.s.f()", {("s.f", 0)}),
 ]
 

@@ -52,6 +52,7 @@ _A_INDIRECTION = NODES["A_Indirection"]
 _CASE = NODES["CaseExpr"]
 _FUNC_CALL = NODES["FuncCall"]
 _INDEX_ELEM = NODES["IndexElem"]
+_JSON_ARGUMENT = NODES["JsonArgument"]
 _JSON_FUNC = NODES["JsonFuncExpr"]
 _PLAIN_SELECT = frozenset({"targetList", "fromClause", "whereClause", "limitOption", "op"})
 _DECIDED_BY = {"current_setting": 0, "pg_input_is_valid": 1, "pg_input_error_info": 1}
@@ -240,6 +241,12 @@ def json_func(walk: Walk, body: Node, scope: Scope) -> None:
     walk.push_children(_JSON_FUNC, body, scope)
 
 
+def json_argument(walk: Walk, body: Node, scope: Scope) -> None:
+    """PASSING: what is neither json nor of a few plain types is converted by to_jsonb (transformJsonPassingArgs)."""
+    walk.call([{"String": {"sval": "pg_catalog"}}, {"String": {"sval": "to_jsonb"}}], 1, body)
+    walk.push_children(_JSON_ARGUMENT, body, scope)
+
+
 def _call_before(since: int, node: str, name: str) -> NodeHandler:
     form = NODES[node]
 
@@ -254,6 +261,7 @@ HANDLERS: Mapping[str, NodeHandler] = {
     **{node: _call_before(160000, node, name) for node, name in _SINCE_16.items()},
     **{node: _call_before(170000, node, name) for node, name in _SINCE_17.items()},
     "JsonFuncExpr": json_func,
+    "JsonArgument": json_argument,
     "A_Expr": a_expr,
     "A_Indirection": a_indirection,
     "CaseExpr": case_expr,

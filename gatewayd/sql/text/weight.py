@@ -31,6 +31,7 @@ def _class_of(byte: bytes) -> bytes:
 _CLASSES: Final = bytes.maketrans(bytes(range(256)), b"".join(_class_of(bytes((number,))) for number in range(256)))
 _APART: Final = (b" ", b"'", b"(", b"*", b"+")
 
+_MAY_OPEN: Final = re.compile(rb"['\"$/-]")  # of one character, which is found eight times as fast
 _OPENING: Final = re.compile(rb"['\"]|\$\w*\$|--|/\*")
 _STRING, _QUOTED_NAME = b"'", b'"'
 _ESCAPED: Final = re.compile(rb"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'", re.DOTALL)
@@ -60,14 +61,18 @@ def _bare(data: bytes) -> bytes | None:
     """The text with short strings and quoted names and without comments, whose ends are found as PostgreSQL's scanner does;
     None: too many of them."""
     pieces: list[bytes] = []
-    at = 0
-    while (found := _OPENING.search(data, at)) is not None:
-        start = found.start()
-        pieces += (data[at:start], b" a " if found[0] == _QUOTED_NAME else b" '' ")
+    copied = at = 0
+    while (possible := _MAY_OPEN.search(data, at)) is not None:
+        start = possible.start()
+        found = _OPENING.match(data, start)
+        if found is None:
+            at = start + 1
+            continue
+        pieces += (data[copied:start], b" a " if found[0] == _QUOTED_NAME else b" '' ")
         if len(pieces) > 2 * _MOST_STRINGS:
             return None
-        at = _end(data, found[0], start, found.end())
-    pieces.append(data[at:])
+        copied = at = _end(data, found[0], start, found.end())
+    pieces.append(data[copied:])
     return b"".join(pieces)
 
 
