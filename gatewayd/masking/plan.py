@@ -201,9 +201,11 @@ def _rewritten(statement: Statement, touched: list[_Touched], rules: MaskRules, 
     found = list(nodes(tree.node))
     named = mentions_among(found)
     parameters = Parameters(salt)
-    sources: dict[int, Source] = {
-        each.use.position: source(each.relation, each.masks, rules.catalog, parameters, named) for each in read
-    }
+    by_relation: dict[int, Source] = {}
+    for each in read:
+        if each.relation.oid not in by_relation:
+            by_relation[each.relation.oid] = source(each.relation, each.masks, rules.catalog, parameters, named)
+    sources = {each.use.position: by_relation[each.relation.oid] for each in read}
     changed, edits = rewrite(statement, tree, found, sources)
     ordered = any(marks_of(rules).ordered(each.relation) for each in read)
     return Rewritten(changed, tuple(parameters.values), _columns(read, named), edits, keeps_heap_order=ordered)

@@ -17,12 +17,13 @@ from gatewayd.sql.facts.statement import Statement
 from tests.masking.masking_rig import policy_of
 
 SALT: Final = b"salt of sixteen bytes"
-POLICY: Final = policy_of(
+POLICY_TEXT: Final = (
     "table_access: {default: read, tables: {notes: read_write, hidden: deny, vouched: read}}\n"
     "column_masks: {users: {ssn: full-redact, email: consistent-hash}, wide: {w1: full-redact, w7: partial}}\n"
-    "guardrails: {block_unqualified_dml: false, block_dml: false, block_ddl: false}"
+    "guardrails: {block_unqualified_dml: false, block_dml: false, block_ddl: false}\n"
 )
-_COLUMNS: Final = {
+POLICY: Final = policy_of(POLICY_TEXT)
+COLUMNS: Final = {
     "users": "id name ssn email city",
     "notes": "id body",
     "hidden": "id secret",
@@ -30,16 +31,16 @@ _COLUMNS: Final = {
     "parent": "id name",
     "child": "id name",
 }
-_VIEWS: Final = {
+VIEWS: Final = {
     "masked_view": "SELECT users.id, users.ssn FROM public.users",
     "vouched": "SELECT hidden.id FROM public.hidden",
 }
 
 
 def _catalog() -> Catalog:
-    oids = {name: 20_000 + number for number, name in enumerate((*_COLUMNS, *_VIEWS))}
+    oids = {name: 20_000 + number for number, name in enumerate((*COLUMNS, *VIEWS))}
     relations = {}
-    for name, columns in _COLUMNS.items():
+    for name, columns in COLUMNS.items():
         relations["public", name] = Relation(
             oids[name],
             "public",
@@ -49,7 +50,7 @@ def _catalog() -> Catalog:
             children=(oids["child"],) if name == "parent" else (),
             parents=(oids["parent"],) if name == "child" else (),
         )
-    for name, definition in _VIEWS.items():
+    for name, definition in VIEWS.items():
         base = "users" if "users" in definition else "hidden"
         columns = "id ssn" if base == "users" else "id"
         relations["public", name] = Relation(

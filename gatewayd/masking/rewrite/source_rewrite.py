@@ -119,6 +119,7 @@ class _Cuts:
 
     def __init__(self, tree: Tree, found: Sequence[tuple[str, Node]], sources: Mapping[int, Source]) -> None:
         self.edits: list[Edit] = []
+        self._added = 0
         self.queries: dict[int, str] = {}  # by position of the relation
         self.replaced: list[tuple[str, Node, Node]] = []  # kind and body of what goes, and the relation in it
         self.shortened: dict[int, int] = {}  # by position of a column reference: how many of its parts go
@@ -159,6 +160,13 @@ class _Cuts:
                     self._shorten(body["location"], len(parts) - 2)
                     self.references.append(body)
 
+    def _edit(self, edit: Edit) -> None:
+        """Counted as they come: six hundred joins of a wide table would be 200 MiB of text."""
+        self._added += len(edit.text)
+        if self._added > MAX_ADDED_BYTES:
+            raise TooLarge
+        self.edits.append(edit)
+
     def _replace(self, body: Node, source: Source, *, sample: bool) -> None:
         tokens = self._tokens
         position = body.get("location", 0)
@@ -189,7 +197,7 @@ class _Cuts:
             first -= 1
             text = f"SELECT * FROM {text}"
         self.queries[position] = query
-        self.edits.append(Edit(tokens[first].start, tokens[last].end, f" {text} "))
+        self._edit(Edit(tokens[first].start, tokens[last].end, f" {text} "))
 
     def wrap(self, argument: Wrapped) -> None:
         names = argument.call["funcname"]
@@ -205,7 +213,8 @@ class _Cuts:
                 if index == first:
                     break
                 start, end = self._tokens[first].start, self._tokens[index - 1].end
-                self.edits += (Edit(start, start, argument.before), Edit(end, end, argument.after))
+                self._edit(Edit(start, start, argument.before))
+                self._edit(Edit(end, end, argument.after))
                 self.wrapped.append(argument)
                 return
             if ends:
