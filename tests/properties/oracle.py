@@ -84,6 +84,9 @@ def _refused_function(world: World, oid: int, allowed: Allowed, rules: Rules) ->
     verdict = builtins.function(name, schema)
     if allowed.needs_shield and schema == "pg_catalog" and filtered_functions.applies(name, hides=rules.hides):
         return None  # replaced when it runs: what it gives of hidden relations is NULL
+    of_name = [(use.name, use.arguments) for use in allowed.statement.functions if use.name == name]
+    if of_name and builtins.HARMLESS_WITH.issuperset(of_name):
+        return None
     # Casts, operators and the grammar's own forms reach functions that may not be called by name.
     if (
         verdict is None
