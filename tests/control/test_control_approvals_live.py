@@ -93,7 +93,8 @@ async def test_a_held_write_is_approved_runs_once_and_is_proved_offline(
             assert answer.headers["location"].endswith(f"/approvals/{request['id']}")
         assert answers[0]["rowCount"] == 3
         assert orders(postgres, shop) == 17
-        assert (await decide(reviewer, project, request["id"])).status_code == 409
+        again = await decide(reviewer, project, request["id"], "deny", note="too late")  # leads to what was decided
+        assert again.headers["location"] == answer.headers["location"]
         with_key = await project.api("POST", f"/projects/{project.id}/approvals/{request['id']}/decide", {"decision": "approve"})
         assert with_key.status_code in (404, 405)
 
@@ -103,6 +104,7 @@ async def test_a_held_write_is_approved_runs_once_and_is_proved_offline(
         await until(is_told, "the outcome")
         told = (await project.ask("GET", f"/approvals/{request['id']}"))["request"]
         assert (told["status"], told["outcome_rows"], told["decided_by"]) == ("executed", 3, "rit")
+        assert (told["note"], told["rows_at_most"]) == ("fine", 5)
         (found,) = [each for each in await project.audited(2) if each["sql"] == DELETE]
         assert (found["query_id"], found["outcome"]) == (told["ran_as"], "executed")
         one = await project.ask("GET", f"/audit/queries/{found['query_id']}")
