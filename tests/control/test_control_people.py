@@ -212,6 +212,29 @@ async def test_roles_change_owners_stay(plane: Plane, owner: Browser, store_url:
     assert "no organisation" in (await owner.get("/")).text
 
 
+async def test_who_is_removed_leaves_no_role_and_no_agent_behind(
+    plane: Plane, owner: Browser, store_url: str, postgres: Postgres
+) -> None:
+    made = await owner.post("/new-project", {"name": "Shop", "databases": "main"})
+    project = made.headers["location"].rpartition("/")[2].partition("?")[0]
+    member = await invited(owner, plane, "max@example.com", "member")
+    assert (await member.get(f"/projects/{project}")).status_code == 404
+    role = {"email": "max@example.com", "role": "admin"}
+    assert (await owner.post(f"/projects/{project}/settings/people", role)).status_code == 303
+    for browser in (member, owner):
+        assert (await browser.post(f"/projects/{project}/connect", {"name": "agent"})).status_code == 200
+    [person] = postgres.query("SELECT encode(uuid_send(person_id), 'hex') AS id FROM people WHERE name = 'max'", store_url)
+    bundles = "SELECT max(version) AS version FROM bundles"
+    [before] = postgres.query(bundles, store_url)
+    max_id = ulid_text(int(person["id"], 16))
+    assert (await owner.post(f"/people/{max_id}/remove")).status_code == 303
+    assert postgres.query("SELECT 1 AS one FROM project_roles", store_url) == []
+    tokens = postgres.query("SELECT p.name, t.revoked_ms FROM agent_tokens t JOIN people p USING (person_id)", store_url)
+    assert {token["name"]: token["revoked_ms"] is not None for token in tokens} == {"max": True, "Ada": False}
+    [after] = postgres.query(bundles, store_url)
+    assert after["version"] == before["version"] + 1, "gateways learn of it"
+
+
 async def test_an_api_key_may_what_it_says_and_never_more_than_its_person(
     plane: Plane, owner: Browser, store_url: str, postgres: Postgres
 ) -> None:

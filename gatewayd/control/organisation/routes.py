@@ -5,7 +5,9 @@ from typing import Final
 import msgspec
 
 from gatewayd.audit.ids import is_ulid
+from gatewayd.control.moment import moment
 from gatewayd.control.organisation.caps import check_cap
+from gatewayd.control.organisation.leave import leave
 from gatewayd.control.people.links import Kind, ProjectRole, new_link, store_link
 from gatewayd.control.people.person import email_key, email_problem
 from gatewayd.control.people.rights import ROLES, Role, may_change_role
@@ -35,7 +37,6 @@ COUNT_PEOPLE: Final = Statement("SELECT count(*) FROM (SELECT 1 FROM memberships
 MEMBER: Final = Statement("SELECT role FROM memberships WHERE org_id = $1 AND person_id = $2 FOR UPDATE")
 OWNERS: Final = Statement("SELECT person_id FROM memberships WHERE org_id = $1 AND role = 'owner' ORDER BY person_id FOR UPDATE")
 SET_ROLE: Final = Statement("UPDATE memberships SET role = $3 WHERE org_id = $1 AND person_id = $2")
-REMOVE: Final = Statement("DELETE FROM memberships WHERE org_id = $1 AND person_id = $2")
 INVITATIONS: Final = Statement(
     "SELECT link_id, email, role, ends_ms FROM one_time_links WHERE org_id = $1 AND kind = 'invitation' AND ends_ms > $2"
     " ORDER BY link_id LIMIT 200"
@@ -152,7 +153,7 @@ async def remove(call: Call) -> Answer:
 
 async def _change(call: Call, after: Role | None) -> None:
     console, person_id = call.console, _ulid(call.args["person"])
-    event_id, salt, now_ms = console.new_id(), console.entropy(32), console.now_ms()
+    now = moment(console)
 
     async def work(tx: Transaction) -> None:
         held = await tx.row(_Held, MEMBER, call.org_id, person_id)
@@ -164,13 +165,13 @@ async def _change(call: Call, after: Role | None) -> None:
             owners = await tx.rows(_Owner, OWNERS, call.org_id)
             if len(owners) == 1:
                 raise Refusal(409, "this is the last owner; make another one first")
+        details: dict[str, str] = {"before": held.role, "after": after or ""}
         if after is None:
-            await tx.run(REMOVE, call.org_id, person_id)
+            details["tokens_revoked"] = str(await leave(tx, console, call.org_id, person_id, now))
         else:
             await tx.run(SET_ROLE, call.org_id, person_id, after)
-        details = {"before": held.role, "after": after or ""}
         act = Act("person.removed" if after is None else "role.changed", call.person.person_id, target=person_id, details=details)
-        await record(tx, call.org_id, act, event_id, salt, now_ms)
+        await now.record(tx, call.org_id, act)
 
     await console.store.transaction(work)
 

@@ -36,6 +36,9 @@ ADD: Final = Statement(
 REVOKE: Final = Statement(
     "UPDATE agent_tokens SET revoked_ms = $3 WHERE project_id = $1 AND token_id = $2 AND revoked_ms IS NULL"
 )
+REVOKE_OF: Final = Statement(
+    "UPDATE agent_tokens SET revoked_ms = $3 WHERE project_id = $1 AND person_id = $2 AND revoked_ms IS NULL"
+)
 USED: Final = Statement(
     "UPDATE agent_tokens SET used_ms = $3 WHERE project_id = $1 AND token_id = $2 AND COALESCE(used_ms, 0) < $3"
 )
