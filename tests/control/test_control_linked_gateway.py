@@ -11,6 +11,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import TextContent
 
+from gatewayd.keys.identity import FILE_NAME, NEXT_NAME
+from gatewayd.link.kept import LINK
+from tests.cli.gatewayd_process import run
 from tests.conftest import Postgres
 from tests.control.browser import Browser
 from tests.control.conftest import Plane
@@ -108,3 +111,46 @@ async def test_a_gateway_that_was_killed_serves_its_bundle_and_owes_the_audit_no
         assert sorted(each["sql"] for each in found) == [f"SELECT {n} AS n" for n in range(6)]
         assert (await project.ask("GET", "/gateways"))["findings"] == []
         assert await gateway.stop() == 0
+
+
+async def test_a_rotated_gateway_goes_on_where_it_was_though_the_answer_was_lost(
+    plane: Plane, owner: Browser, shop: str, tmp_path: Path, free_port: int
+) -> None:
+    project = await new_project(owner, plane)
+    token = await project.token()
+    version = await project.publish(READS)
+    folder = tmp_path / "gateway"
+    own = {"GATEWAY_STATE_DIR": str(folder / "state"), "DB_PATH": str(folder / "audit.db")}
+    identity, link = (folder / "state" / name for name in (FILE_NAME, LINK))
+
+    async def key_id() -> str:
+        (gateway,) = await project.gateways()
+        return str(gateway["key_id"])
+
+    async with linked(project, shop, folder, free_port) as gateway:
+        await project.until_enforced(version)
+        assert (await (await Agent(gateway, token).begin()).query("SELECT 1 AS n"))["allowed"] is True
+        assert await gateway.stop() == 0
+    first, files = await key_id(), (identity.read_bytes(), link.read_bytes())
+    done = await trio.to_thread.run_sync(run, ["link", "rotate", "--yes"], own)
+    assert done.returncode == 0, done.stderr
+    second = await key_id()
+    assert second != first
+    assert second in done.stdout
+
+    identity.rename(identity.with_name(NEXT_NAME))  # as if it had ended before it saw the answer
+    for path, data in zip((identity, link), files, strict=True):
+        path.write_bytes(data)
+    identity.chmod(0o600)
+    done = await trio.to_thread.run_sync(run, ["link", "rotate", "--yes"], own)
+    assert done.returncode == 0, done.stderr
+    assert await key_id() == second
+
+    version = await project.publish(WRITES)
+    async with linked(project, shop, folder, free_port) as gateway:
+        await project.until_enforced(version)
+        assert (await (await Agent(gateway, token).begin()).query("SELECT 2 AS n"))["allowed"] is True
+        assert sorted(each["sql"] for each in await project.audited(2)) == ["SELECT 1 AS n", "SELECT 2 AS n"]
+        assert (await project.ask("GET", "/gateways"))["findings"] == []
+        assert await gateway.stop() == 0
+    assert "audit goes on under a new identity" in gateway.running.text

@@ -2,9 +2,8 @@
 verify-proof` takes
 them (docs/audit-format.md, Proofs).
 
-The head is the newest one that the gateway itself signed and that covers the row. Where none has come yet, the
-control plane signs what
-it holds, as a witness, with its working key.
+The head is the newest one that the gateway itself signed, with its identity of that time, and that covers the row. Where none has
+come yet, the control plane signs what it holds, as a witness, with its working key.
 """
 
 from typing import Final
@@ -22,6 +21,7 @@ from gatewayd.control.audit.witness import NEWEST, KeptNote, verifier
 from gatewayd.control.console import Console
 from gatewayd.control.gateways.gateway import FIND as FIND_GATEWAY
 from gatewayd.control.gateways.gateway import Gateway
+from gatewayd.control.gateways.identities import identity
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trust.signing import signers
 from gatewayd.keys.ed25519 import base64_of
@@ -60,10 +60,12 @@ async def prove(console: Console, project_id: str, events: list[StoredEvent]) ->
                 raise NoProof("its gateway is not known any more")
             index = event.seq - head.first_seq
             note = await tx.row(KeptNote, NEWEST, project_id, event.gateway_id, event.instance, head.size)
-            if note is not None and note.size > index:
-                size, root, signed, key = note.size, note.head.root, note.note, verifier(gateway.key)
+            key_id = note.head.key_id if note is not None else gateway.key_id
+            signer = await identity(tx, gateway, key_id)
+            if note is not None and note.size > index and signer is not None:
+                size, root, signed, key = note.size, note.head.root, note.note, verifier(signer)
             else:
-                text = Head(gateway.key_id, event.instance, head.size, head.root).text
+                text = Head(key_id, event.instance, head.size, head.root).text
                 size, root, signed = head.size, head.root, sign_note(text, witness_name, witness)
                 key, is_witnessed = VerifierKey(witness_name, witness.public), True
             try:

@@ -17,6 +17,7 @@ from gatewayd.control.gateways.enrolment import enrol
 from gatewayd.control.gateways.exchanges import Presence, send, serve
 from gatewayd.control.gateways.gateway import FIND, Gateway
 from gatewayd.control.gateways.reply import BAD, NOT_KNOWN, Reply, refusal, refused
+from gatewayd.control.gateways.rotation import rotate
 from gatewayd.control.store import directory
 from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.taint import over_link as taint
@@ -83,8 +84,9 @@ async def _reply(console: Console, kind: RequestKind, data: bytes, presence: Pre
         return refusal(console, place.id, found.digest, "clock")
     if kind == "approval_wait":
         return await approvals.wait(console, place, found, presence)
-    handler = HANDLERS.get(kind)
-    return await handler(console, place, found) if handler is not None else NOT_KNOWN
+    if kind == "rotate":
+        return await rotate(console, place, gateway, found)
+    return await HANDLERS[kind](console, place, found)
 
 
 async def _off_loop(work: Callable[[bytes], T], data: bytes) -> T:
