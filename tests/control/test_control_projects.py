@@ -36,6 +36,7 @@ from gatewayd.link.formats.agent_tokens import AgentTable
 from gatewayd.link.formats.bundle import Bundle, Seen
 from gatewayd.link.formats.documents import digest, read
 from gatewayd.link.formats.trust import Trust, fingerprint_of, first_trust, walked
+from tests.conftest import Postgres
 from tests.control.browser import TLS, Browser
 from tests.control.conftest import OWNER, Plane
 
@@ -210,12 +211,12 @@ async def test_an_address_is_sealed_and_opens_nowhere_else(api: Api, console_of_
     assert (await api("DELETE", path)).status_code == 409  # the policy in force names it
 
 
-async def test_the_connection_test_speaks_doctor_s_words(api: Api, store_url: str) -> None:
+async def test_the_connection_test_speaks_doctor_s_words(api: Api, postgres: Postgres) -> None:
     project_id = await project(api)
     (database,) = (await api("GET", f"/projects/{project_id}/databases")).json()["databases"]
     path = f"/projects/{project_id}/databases/{database['id']}"
     assert (await api("POST", f"{path}/test", {})).status_code == 409
-    await api("PUT", path, {"url": store_url})
+    await api("PUT", path, {"url": postgres.create_database()})
     findings = (await api("POST", f"{path}/test", {})).json()["findings"]
     assert any(finding["check"] == "login" and finding["outcome"] == "OK" for finding in findings), findings
     await api("PUT", path, {"url": "postgresql://a:b@127.0.0.1:1/x"})

@@ -42,6 +42,7 @@ async def checked_connection(url: str, *, engine: str | None) -> list[Finding]:
                 "DB_PATH": str(Path(folder) / "audit.db"),
                 "PORT": "65535",
                 "GATEWAY_TELEMETRY": "0",
+                "HOME": folder,  # the driver looks there for passwords and certificates; not in that of the control plane
                 "PATH": os.environ.get("PATH", os.defpath),
             }
             command = [engine, "doctor", "--json"] if engine else [sys.executable, "-m", "gatewayd", "doctor", "--json"]

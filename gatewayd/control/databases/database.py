@@ -13,12 +13,8 @@ from gatewayd.control.console import Console
 from gatewayd.control.keyring.sealing import NONCE_BYTES, seal, unseal
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
-from gatewayd.policy.file import dsn
 
 _PURPOSE: Final = "database address"
-_OF_THIS_MACHINE: Final = frozenset(
-    {"host", "hostaddr", "service", "servicefile", "passfile", "sslcert", "sslkey", "sslrootcert", "sslcrl", "krbsrvname"}
-)
 
 OF_PROJECT: Final = Statement(
     "SELECT database_id, name, sealed_url, host_shown, checked_ms, check_result, created_ms FROM databases"
@@ -79,21 +75,6 @@ async def addresses(tx: Transaction, console: Console, project_id: str) -> Addre
     found = await tx.rows(Database, OF_PROJECT, project_id)
     opened = {database.name: address_of(console, project_id, database) for database in found}
     return Addresses({name: url for name, url in opened.items() if url is not None})
-
-
-def address_problem(url: str, *, hosted: bool) -> str | None:
-    """What keeps this text from being an address that engines may use; None when nothing does. Quotes nothing of it.
-
-    Hosted, an address must not lead to files or sockets of this machine: they belong to everybody.
-    """
-    wrong = dsn.check(url)
-    if wrong is not None or not hosted:
-        return wrong
-    parts = urlsplit(url)
-    named = {pair.partition("=")[0].lower() for pair in parts.query.split("&") if pair}
-    if not parts.hostname or named & _OF_THIS_MACHINE:
-        return "the address names a socket, a service or a file; expected postgresql://role:password@host/database"
-    return None
 
 
 def shown_host(url: str) -> str:

@@ -3,8 +3,10 @@
 from typing import Final
 
 import msgspec
+import trio
 
 from gatewayd.audit.ids import is_ulid
+from gatewayd.control.databases.address import address_problem
 from gatewayd.control.databases.connection_check import Finding, checked_connection
 from gatewayd.control.databases.database import (
     ADD,
@@ -16,7 +18,6 @@ from gatewayd.control.databases.database import (
     SET_CHECKED,
     Database,
     address_of,
-    address_problem,
     sealed_address,
     shown_host,
 )
@@ -79,7 +80,7 @@ async def add_database(call: Call, name: str, url: str | None) -> str:
     """The new database's id. Raises Refusal with what is wrong."""
     console, project_id = call.console, call.project.project_id
     _check_name(name)
-    _check_url(call, url)
+    await _check_url(call, url)
     now, nonce = moment(console), console.entropy(NONCE_BYTES)
     database_id = now.fresh_id
 
@@ -102,7 +103,7 @@ async def add_database(call: Call, name: str, url: str | None) -> str:
 async def set_address(call: Call, database_id: str, url: str | None) -> None:
     """Seal a new address, or with None forget the old one. Raises Refusal."""
     console, project_id = call.console, call.project.project_id
-    _check_url(call, url)
+    await _check_url(call, url)
     now, nonce = moment(console), console.entropy(NONCE_BYTES)
 
     async def work(tx: Transaction) -> None:
@@ -193,8 +194,10 @@ def _check_name(name: str) -> None:
         raise Refusal(400, f"name: {problem}") from None
 
 
-def _check_url(call: Call, url: str | None) -> None:
-    wrong = address_problem(url, hosted=not call.console.settings.self_host) if url is not None else None
+async def _check_url(call: Call, url: str | None) -> None:
+    if url is None:
+        return
+    wrong = await trio.to_thread.run_sync(address_problem, url, call.console.settings)
     if wrong is not None:
         raise Refusal(400, f"url: {wrong}")
 
