@@ -10,6 +10,7 @@ import pytest
 import trio
 import trio.testing
 
+from gatewayd.audit.erasing import ErasureChoice
 from gatewayd.audit.events import Agent, Event, PolicyReloaded, Query, QueryId
 from gatewayd.audit.ids import new_ulid
 from gatewayd.audit.service import Audit, open_audit
@@ -24,6 +25,8 @@ from gatewayd.link.formats.requests import LinkRequest, RequestKind, SentRequest
 from gatewayd.link.formats.rows import AuditBody
 from gatewayd.link.formats.trust import Trust
 from gatewayd.link.push import Push
+from tests.audit.audit_calls import Calls
+from tests.audit.recorded import faults_of
 from tests.link.stand_in import Answer, Gateway, StandIn, told
 
 IDENTITY = SigningKey(b"\7" * 32)
@@ -126,6 +129,37 @@ async def test_a_refused_batch_is_halved_down_to_the_event_and_none_is_skipped(
         ("control plane refused audit events", 6, 6),
         ("audit push recovered", None, None),
     ]
+
+
+@pytest.mark.parametrize("taken", ["the control plane had them before", "they never arrived"])
+async def test_what_is_erased_while_it_is_pushed_is_pushed_erased_and_proves_the_same(
+    taken: str, tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    between, calls = Between(), Calls()
+    handle, lost = between.control.handle, True
+
+    def losing(path: str, data: bytes) -> Answer:
+        if lost and taken == "they never arrived":
+            return 503, b""
+        answer = handle(path, data)
+        return (503, b"") if lost else answer
+
+    between.control.handle = losing  # type: ignore[method-assign]
+    async with pushing(between, tmp_path) as audit:
+        await record(audit, 2)
+        personal = await calls.whole(audit, "SELECT 'Ada Lovelace'")
+        await calls.whole(audit, "SELECT 'kept'")
+        await until(lambda: bool(between.sent) and span(between.sent[-1]) == (1, 8))
+        assert await audit.erase(ErasureChoice((personal.query_id,)), "asked for") > 0
+        tried, lost = len(between.sent), False
+        await until(lambda: len(between.control.held()) == 9)
+    sent_since = b"".join(bytes(request.body) for request in between.sent[tried:])
+    assert b"Lovelace" not in sent_since
+    assert b"kept" in sent_since
+    held = between.control.held()
+    assert [row.seq for row in held] == list(range(1, 10))
+    assert held[-1].row["event_type"] == "ERASED"
+    assert faults_of(tmp_path / "audit.db", keys=()) == []
 
 
 async def test_429_is_silent_for_two_minutes_and_then_told(
