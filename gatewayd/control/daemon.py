@@ -6,8 +6,9 @@
           services: engines; days of the audit and what else runs for the whole control plane, each under a lease
             listener: pages, API, gateways, agents
 
-First signal: readiness off, listener closed, requests in progress get their grace. Second: they are cancelled. A service that
-crashes takes the tree down with it: exit 1, the service manager restarts.
+First signal: readiness off; engines end their calls and leave, and push the last of their audit to the listener, which is
+closed after them; requests in progress get their grace. Second: all of it is cancelled. A service that crashes takes the tree
+down with it: exit 1, the service manager restarts.
 """
 
 import os
@@ -122,12 +123,13 @@ class ControlPlane:
 
     async def _listen(self, console: Console, link: str | None) -> None:
         settings = self._settings
-        surface = Surface(console, self.stop)
+        closing = trio.Event()
+        surface = Surface(console, self.stop, closing)
         server = HttpServer(surface.handle, grace_s=settings.shutdown_grace_s, in_turns=AGENTS_CALLS)
         surface.watch_server(server.statistics)
         async with trio.open_nursery() as listener:
             try:
-                await listener.start(partial(server.serve, settings.host, settings.port, stop=self.stop))
+                await listener.start(partial(server.serve, settings.host, settings.port, stop=closing))
             except OSError as failure:
                 where = f"{settings.host} port {settings.port}"
                 log.error(log.SERVICE_UNAVAILABLE, error=f"CONTROL_PORT: cannot listen on {where} ({failure.strerror})")
@@ -139,6 +141,10 @@ class ControlPlane:
                 self._manager.ready(f"serving {settings.public_url}")
             if self._on_ready is not None:
                 self._on_ready(settings.public_url, link)
+            await self.stop.wait()
+            console.engines.leave.set()
+            await console.engines.ended.wait()
+            closing.set()
 
     async def _heed_signals(self, *, task_status: trio.TaskStatus[None]) -> None:
         with trio.open_signal_receiver(*self._signals) as signals:

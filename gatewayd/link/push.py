@@ -39,6 +39,8 @@ BUSY_MOST_S: Final = 30.0
 BUSY_SILENT_S: Final = 120.0
 FORK_S: Final = 3600.0
 PRUNE_S: Final = 60.0
+LAST_S: Final = 1.0
+"""How long what is left may take to be sent when the gateway stops."""
 _HOUR_MS: Final = 3600 * 1000
 
 T = TypeVar("T")
@@ -89,8 +91,24 @@ class Push:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._prune)
             while True:
-                batch = await self._until_possible(self._next)
+                try:
+                    batch = await self._until_possible(self._next)
+                except trio.Cancelled:
+                    await self._send_the_rest()
+                    raise
                 await trio.sleep(await self._send(batch))
+
+    async def _send_the_rest(self) -> None:
+        """The rows that a stop found waiting for more of them. A batch in progress is left to the next start, which knows what
+        became of it; and what fails is: the rows stay in the file."""
+        if self._failures:
+            return
+        with trio.move_on_after(LAST_S, shield=True):
+            try:
+                while (batch := await self._ready()) is not None and await self._send(batch) == 0:
+                    pass
+            except (AuditUnavailable, sqlite3.Error, OSError, LeafMissing):
+                return
 
     # -- where to go on
 
@@ -135,6 +153,12 @@ class Push:
             await self._until_committed(1)
             with trio.move_on_after(READY_S):
                 await self._until_committed(min(READY_ROWS, self._at_most))
+        return await self._ready()
+
+    async def _ready(self) -> Batch | None:
+        """The next batch of the rows there are."""
+        position = self._position
+        assert position is not None
         self._committed = self._audit.statistics().rows
         statements, at_most = self._terms().statements, self._at_most
         path = self._audit.path

@@ -118,3 +118,30 @@ def test_who_may_only_read_sees_it_and_changes_nothing(desk: Desk, here: str) ->
     headers = {"origin": desk.world.url}
     answer = page.request.post(f"{desk.world.url}{here}/policy", form=form, headers=headers)
     assert answer.status == 403
+
+
+CUT = """() => [...document.querySelectorAll(".policy-views td[data-label=Level] select")].filter((each) => {
+  const words = document.createElement("span"), style = getComputedStyle(each);
+  words.style.cssText = `position: absolute; white-space: nowrap; font: ${style.font}`;
+  words.textContent = each.selectedOptions[0].text;
+  document.body.append(words);
+  const arrow = 20, room = each.clientWidth - arrow - parseFloat(style.paddingLeft);
+  const is_cut = words.getBoundingClientRect().width > room;
+  words.remove();
+  return is_cut;
+}).map((each) => each.selectedOptions[0].text)"""
+BROKEN = """() => [...document.querySelectorAll(".policy-views tbody th bdi")].flatMap((name) => [...name.childNodes])
+  .filter((each) => each.nodeType === Node.TEXT_NODE).filter((word) => {
+    const range = document.createRange();
+    range.selectNodeContents(word);
+    return range.getClientRects().length > 1;
+  }).map((word) => word.data)"""
+
+
+def test_levels_and_names_of_tables_have_room(desk: Desk, here: str) -> None:
+    page = opened(desk, here)
+    written = text(page).replace("default: read\n", "default: read_write\n", 1)
+    page.get_by_label("Policy as YAML").fill(written)
+    expect(page.get_by_label("public.orders")).to_contain_text("read_write, by default")
+    assert page.evaluate(CUT) == []
+    assert page.evaluate(BROKEN) == [], "no name is broken within a word"

@@ -401,6 +401,25 @@ def test_the_control_plane_killed_leaves_no_engine_and_its_successor_goes_on(
         assert not list((state / "run").glob("*/gateway-database-url-shop"))
 
 
+def test_a_stop_ends_engines_while_they_are_heard_so_that_the_last_call_is_in_the_audit_of_the_control_plane(
+    postgres: Postgres, migrated: str, short_folder: Callable[[], Path]
+) -> None:
+    store_url, state = postgres.copy_database(migrated), short_folder()
+    with reserved_port() as port, plane_process(store_url, state, port) as plane:
+        plane.found(plane.running.wait_for("/welcome/").strip())
+        site = Site(plane, state, postgres, store_url)
+        agent = opened(site, site.token["text"])
+        for number in range(3):
+            assert agent.value(f"SELECT count(*) FROM orders WHERE id > {number}")["allowed"] is True
+        with agent.stream() as stream:
+            plane.running.process.send_signal(signal.SIGTERM)
+            assert b"".join(stream.iter_raw()).strip(b": \n") == b"", "the drain ends streams in order"
+        assert plane.running.ended() == 0
+        assert "unreachable" not in plane.running.text
+        (held,) = postgres.query("SELECT size FROM audit_heads", store_url)
+        assert held["size"] == len(site.recorded(site.project, "seq"))
+
+
 def test_an_engine_that_cannot_start_is_told_at_once_to_all_who_wait(
     postgres: Postgres, migrated: str, short_folder: Callable[[], Path]
 ) -> None:

@@ -16,6 +16,10 @@ class Engines:
         """The name under which engines are enrolled here; None while there are none."""
         self.problem = "the control plane is stopping or starting"
         """Why there are none."""
+        self.leave: Final = trio.Event()
+        """Set when the control plane stops: calls in progress end, no new ones begin."""
+        self.ended: Final = trio.Event()
+        """Set once no process is left, for this run."""
         self._idle_s: Final = idle_s
         self._by_project: dict[str, Engine] = {}
         self._nursery: trio.Nursery | None = None

@@ -1,4 +1,4 @@
-"""The service that runs engines: it opens their home, starts them when they are wanted, and ends them when it is cancelled."""
+"""The service that runs engines: it opens their home, starts them when they are wanted, and ends them when they are to leave."""
 
 import os
 from functools import partial
@@ -19,22 +19,33 @@ _SECRET_BYTES: Final = 32
 
 
 async def run_engines(console: Console) -> None:
-    """Never returns. Cancelled, it ends all engines in order; they have no calls then."""
+    """Never returns. Once engines are to leave, or when it is cancelled, it ends them in order: each ends its calls first."""
+    engines = console.engines
+    try:
+        await _run_until_they_leave(console)
+    finally:
+        engines.ended.set()
+    await trio.sleep_forever()
+
+
+async def _run_until_they_leave(console: Console) -> None:
     settings, engines = console.settings, console.engines
     if not settings.self_host:
         engines.problem = "this control plane runs no engines; connect to a gateway of your own"
-        await trio.sleep_forever()
+        return
     home = Home(settings.state, settings.runtime)
     try:
         home.open(console.new_id)
     except HomeProblem as problem:
         engines.problem = str(problem)
         log.error(log.ENGINE_FAILED, error=engines.problem)
-        await trio.sleep_forever()
+        return
     try:
         async with trio.open_nursery() as nursery:
             engines.opened(home.replica, partial(_start, console, home), nursery, grace_s=settings.shutdown_grace_s + STOP_S)
-            await trio.sleep_forever()
+            await engines.leave.wait()
+            engines.closed()
+            nursery.cancel_scope.cancel()
     finally:
         engines.closed()
         home.close()

@@ -53,8 +53,10 @@ def text(value: object) -> Shown:
     return Shown(f"<bdi>{''.join(_mark(each) if is_hidden(each) else escape(each) for each in found)}</bdi>")
 
 
-def short(value: object, most: int) -> Shown:
-    """As `text`, cut where its HTML has `most` characters: a mark takes seventy, so the length of a text bounds no page."""
+def short(value: object, most: int, *, breaks: str = "") -> Shown:
+    """As `text`, cut where its HTML has `most` characters: a mark takes seventy, so the length of a text bounds no page.
+
+    A line is best broken after one of `breaks`: for names, whose words would be broken anywhere."""
     parts: list[str] = []
     length = 0
     for each in str(value):
@@ -63,7 +65,7 @@ def short(value: object, most: int) -> Shown:
         if length > most:
             parts.append("…")
             break
-        parts.append(part)
+        parts.append(f"{part}<wbr>" if each in breaks else part)
     return Shown(f"<bdi>{''.join(parts)}</bdi>")
 
 

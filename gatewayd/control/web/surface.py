@@ -48,11 +48,11 @@ class Pages(QuartTrio):
 
 @final
 class Surface:
-    """`stop` tells readiness, and what streams, that the replica drains."""
+    """`stop` tells readiness that the replica stops, `closing` what streams that its listener closes, which is later."""
 
-    def __init__(self, console: Console, stop: trio.Event) -> None:
+    def __init__(self, console: Console, stop: trio.Event, closing: trio.Event) -> None:
         self._console: Final = console
-        self._stop: Final = stop
+        self._closing: Final = closing
         self._operators: Final = operators.Operators(console, stop)
         self._pages: Final = asgi(_application(self))  # type: ignore[arg-type]  # TypedDicts for what ASGI calls a dict
         self._prefixes: Final = cast(Mapping[str, ExchangeHandler], EXCHANGES)
@@ -64,7 +64,7 @@ class Surface:
         path = exchange.head.path
         for prefix, handler in self._prefixes.items():
             if path == prefix or path.startswith(prefix + "/"):
-                await handler(self._console, exchange, self.incoming(exchange.head, exchange.client), self._stop)
+                await handler(self._console, exchange, self.incoming(exchange.head, exchange.client), self._closing)
                 return
         await self._pages(exchange)
 
