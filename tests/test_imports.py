@@ -45,6 +45,7 @@ CORE = ("judge", "sql", "policy", "shields", "masking", "catalog", "audit.events
 # What the control plane may use beside the core: never the corridor or the daemon, which are the engine.
 CONTROL_MAY_USE = (
     "gatewayd.control", "gatewayd.log", "gatewayd.config", "gatewayd.http", "gatewayd.keys", "gatewayd.process_memory",
+    "gatewayd.durable_file",
     "gatewayd.audit.ids", "gatewayd.audit.tree", "gatewayd.audit.leaf", "gatewayd.audit.heads", "gatewayd.audit.rows",
     "gatewayd.notify.systemd", "gatewayd.postgres.driver",
     "gatewayd.postgres.embedded", "gatewayd.approvals.messages", "gatewayd.approvals.rules", "gatewayd.link.formats",

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import trio
@@ -31,6 +32,11 @@ async def store_address(settings: ControlSettings) -> AsyncIterator[str]:
         if not was_running:
             with trio.CancelScope(shield=True):  # it takes half a second, and a server left behind would hold the folder
                 await trio.to_thread.run_sync(partial(server.stop, "fast"))
+
+
+def is_embedded_there(state: Path) -> bool:
+    """Whether an embedded PostgreSQL has been made in this state folder."""
+    return (state / FOLDER / "data").exists()
 
 
 def _start(server: EmbeddedPostgres) -> bool:

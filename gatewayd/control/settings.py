@@ -81,7 +81,7 @@ def load_control_settings(environ: Mapping[str, str], read_file: ReadFile = read
 def with_secrets(settings: ControlSettings) -> ControlSettings:
     """Make the state folder, and in self-host the secrets that are missing. Raises SettingsErrors."""
     try:
-        _make_state(settings.state)
+        make_state(settings.state)
         rings = dict(settings.given)
         salt = settings.mask_salt_master
         if settings.self_host:
@@ -96,7 +96,7 @@ def with_secrets(settings: ControlSettings) -> ControlSettings:
     return msgspec.structs.replace(settings, secrets=Secrets(auth, kms, pepper, signing, salt))
 
 
-def _make_state(state: Path) -> None:
+def make_state(state: Path) -> None:
     """Others may pass through root's folder, because its embedded PostgreSQL runs as another account; they read nothing there."""
     state.mkdir(parents=True, exist_ok=True)
     state.chmod(0o711 if os.geteuid() == 0 else 0o700)

@@ -3,15 +3,18 @@
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from gatewayd.config.exit_codes import CONFIGURATION, UNAVAILABLE
+from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
 
 if TYPE_CHECKING:
     from gatewayd.control.console import Console
     from gatewayd.control.settings import ControlSettings
+
+
+T = TypeVar("T")
 
 
 def control_settings_or_exit(*, secrets: bool = True) -> "ControlSettings":
@@ -56,3 +59,24 @@ def run_with_console(work: Callable[["Console"], Awaitable[int]]) -> int:
     except (EmbeddedUnavailable, StoreUnavailable, MigrationProblem) as failure:
         click.echo(f"gatewayd control: {failure}", err=True)
         return UNAVAILABLE
+
+
+def told_or_exit(work: Callable[[], Awaitable[T]]) -> T:
+    """What a backup or a restore gives; exits with 1 when it is refused, with 69 when there is no store."""
+    import trio
+
+    from gatewayd.control.backup.archive import ArchiveProblem
+    from gatewayd.control.backup.backup import BackupProblem
+    from gatewayd.control.backup.restore import RestoreProblem
+    from gatewayd.control.store.failures import StoreUnavailable
+    from gatewayd.control.store.migrate import MigrationProblem
+    from gatewayd.postgres.embedded import EmbeddedUnavailable
+
+    try:
+        return trio.run(work)
+    except (ArchiveProblem, BackupProblem, RestoreProblem, OSError) as refused:
+        click.echo(f"gatewayd control: {refused}", err=True)
+        sys.exit(FAILURE)
+    except (EmbeddedUnavailable, StoreUnavailable, MigrationProblem) as failure:
+        click.echo(f"gatewayd control: {failure}", err=True)
+        sys.exit(UNAVAILABLE)

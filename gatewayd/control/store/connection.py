@@ -6,7 +6,7 @@ A cancelled wait ends the session: the next user must not meet what is left of i
 """
 
 import contextlib
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 import trio
@@ -68,6 +68,35 @@ class StoreConnection:
             raise ValueError(f"at most {COPY_ROWS} rows a COPY")
         await self._run(self._session.copy_records_to_table(into.table, records=held, columns=into.columns))
 
+    async def copy_in(self, table: str, columns: Sequence[str], rows: bytes) -> None:
+        """Whole rows as `copy_out` gave them: at most a few MiB, as with `copy`."""
+        await self._run(self._session.copy_to_table(table, source=bytearray(rows), columns=columns))
+
+    async def copy_out(self, table: str, columns: Sequence[str], take: Callable[[bytes], None]) -> None:
+        """The whole table as text. `take` gets whole rows as they come, and does not wait; what it raises is raised here.
+
+        A table takes as long as it takes: only silence ends it. The caller lifts the server's statement_timeout.
+        """
+        failed: list[Exception] = []
+        waiting = trio.CancelScope(deadline=trio.current_time() + STATEMENT_MS / 1000 + SILENCE_S)
+
+        async def sink(rows: bytes) -> None:
+            waiting.deadline = trio.current_time() + STATEMENT_MS / 1000 + SILENCE_S
+            try:
+                if not failed:
+                    take(rows)
+            except Exception as failure:  # asyncpg would end the COPY in a task, which the crossing has not
+                failed.append(failure)
+                waiting.cancel()
+
+        try:
+            await self._run(self._session.copy_from_table(table, output=sink, columns=columns), waiting)
+        except StoreUnavailable:
+            if not failed:
+                raise
+        if failed:
+            raise failed[0]
+
     @property
     def is_ready(self) -> bool:
         """Whether the next statement can begin at once."""
@@ -84,8 +113,8 @@ class StoreConnection:
         """Close the session at once."""
         self._session.terminate()
 
-    async def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        with trio.move_on_after(STATEMENT_MS / 1000 + SILENCE_S):
+    async def _run(self, coroutine: Coroutine[Any, Any, T], waiting: trio.CancelScope | None = None) -> T:
+        with waiting or trio.move_on_after(STATEMENT_MS / 1000 + SILENCE_S):
             try:
                 return await self._crossing.run(coroutine)
             except trio.Cancelled:

@@ -9,7 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 import msgspec
+from asyncpg.exceptions import PostgresError
 
+from gatewayd.control.store.failures import LOCKED, sqlstate
 from gatewayd.control.store.statement import Statement, details_table, events_table
 from gatewayd.control.store.store import Store, Transaction
 
@@ -74,10 +76,16 @@ async def make_days(store: Store, now_ms: int, distribute: Distribute | None = N
 
 
 async def drop_days(store: Store, before: date, now_ms: int) -> list[date]:
-    """Drop the tables of all days before `before`; which those were."""
-    gone = [day for day in map(day_from, await _days(store)) if day < before]
-    for day in gone:
-        await _drop(store, day, now_ms)
+    """Drop the tables of all days before `before`; which those were. One that a backup reads now is left for the next time."""
+    gone = []
+    for day in (day for day in map(day_from, await _days(store)) if day < before):
+        try:
+            await _drop(store, day, now_ms)
+        except PostgresError as error:
+            if sqlstate(error) != LOCKED:
+                raise
+            continue
+        gone.append(day)
     return gone
 
 

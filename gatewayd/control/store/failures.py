@@ -12,6 +12,8 @@ AGAIN: Final = frozenset(
     }
 )
 DUPLICATE: Final = "23505"
+LOCKED: Final = "55P03"
+"""lock_not_available: somebody held it for longer than our lock_timeout."""
 _CONNECTION_CLASSES: Final = ("08", "57P", "53")
 """Connection exceptions, operator intervention (a restart), insufficient resources (disk full, too many connections)."""
 _READ_ONLY: Final = "25006"

@@ -10,7 +10,7 @@ store, and makes ids and reads clocks outside of itself. Rows come as msgspec st
 """
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Literal, TypeVar
 
@@ -72,6 +72,11 @@ class Transaction:
         """COPY at most COPY_ROWS rows and about 4 MiB in."""
         self._disturbed()
         await self._connection.copy(into, rows)
+
+    async def copy_in(self, table: str, columns: Sequence[str], rows: bytes) -> None:
+        """Rows of a backup, about 4 MiB of them."""
+        self._disturbed()
+        await self._connection.copy_in(table, columns, rows)
 
     async def define(self, sql: str) -> None:
         """Statements of data definition, as migrations and the audit's day tables need them."""

@@ -13,7 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import trio
 
@@ -122,6 +122,10 @@ class Crossing:
 
     def is_closed(self) -> bool:
         return False
+
+    def run_in_executor(self, *_args: object) -> NoReturn:
+        """asyncpg looks it up for every COPY of bytes, and calls it for files, which nobody here gives it."""
+        raise NotImplementedError
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self.failure = context.get("exception") or RuntimeError(context["message"])
