@@ -235,6 +235,48 @@ async def test_who_is_removed_leaves_no_role_and_no_agent_behind(
     assert after["version"] == before["version"] + 1, "gateways learn of it"
 
 
+async def test_who_may_have_no_agents_any_more_leaves_none_behind(
+    plane: Plane, owner: Browser, store_url: str, postgres: Postgres
+) -> None:
+    made = await owner.post("/new-project", {"name": "Shop", "databases": "main"})
+    project = made.headers["location"].rpartition("/")[2].partition("?")[0]
+    member = await invited(owner, plane, "max@example.com", "member")
+    [person] = postgres.query("SELECT encode(uuid_send(person_id), 'hex') AS id FROM people WHERE name = 'max'", store_url)
+    max_id = ulid_text(int(person["id"], 16))
+
+    async def in_project(role: str | None) -> None:
+        form = {"email": "max@example.com", "role": role} if role is not None else {"person": max_id}
+        path = f"/projects/{project}/settings/people" + ("" if role is not None else "/remove")
+        assert (await owner.post(path, form)).status_code == 303
+
+    async def in_organisation(role: str) -> None:
+        assert (await owner.post(f"/people/{max_id}/role", {"role": role})).status_code == 303
+
+    async def make_agent() -> None:
+        assert (await member.post(f"/projects/{project}/connect", {"name": "agent"})).status_code == 200
+
+    def agents_left() -> int:
+        return len(postgres.query("SELECT 1 AS one FROM agent_tokens WHERE revoked_ms IS NULL", store_url))
+
+    def bundle() -> int:
+        [row] = postgres.query("SELECT max(version) AS version FROM bundles", store_url)
+        return int(row["version"])
+
+    await in_project("admin")
+    await make_agent()
+    before = bundle()
+    await in_project("member")
+    assert (agents_left(), bundle()) == (1, before), "a member may have agents, too"
+    await in_project(None)
+    assert (agents_left(), bundle()) == (0, before + 1), "gateways learn of it"
+    await in_organisation("reviewer")
+    await make_agent()
+    await in_organisation("admin")
+    assert agents_left() == 1
+    await in_organisation("auditor")
+    assert agents_left() == 0
+
+
 async def test_an_api_key_may_what_it_says_and_never_more_than_its_person(
     plane: Plane, owner: Browser, store_url: str, postgres: Postgres
 ) -> None:

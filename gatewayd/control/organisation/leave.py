@@ -1,15 +1,16 @@
-"""Somebody leaves an organisation: with the membership end their roles in its projects and the tokens that they gave to agents.
+"""Somebody leaves an organisation, or may less than before: where they may have no agents any more, their agents' tokens end.
 
-API keys and sessions look at the membership at every call, so nothing is to be done for them. Roles in projects have to go: they
-would count again if the person were invited once more.
+API keys and sessions look at the roles at every call, so nothing is to be done for them. Roles in projects go with the
+membership: they would count again if the person were invited once more.
 """
 
 from typing import Final
 
 from gatewayd.control.console import Console
 from gatewayd.control.moment import Moment
+from gatewayd.control.people.rights import Role, in_project
 from gatewayd.control.policies.issue import issue_bundle
-from gatewayd.control.projects.find import DROP_ROLE, FIRST_ID, OF_ORGANISATION, Project
+from gatewayd.control.projects.find import DROP_ROLE, FIRST_ID, OF_ORGANISATION, ROLE, Project, ProjectRoleRow
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.tokens.token import REVOKE_OF
@@ -22,16 +23,26 @@ END_MEMBERSHIP: Final = Statement("DELETE FROM memberships WHERE org_id = $1 AND
 async def leave(tx: Transaction, console: Console, org_id: str, person_id: str, now: Moment) -> int:
     """How many agents' tokens were revoked. Gateways learn of that by a bundle of each project that is concerned."""
     await tx.run(END_MEMBERSHIP, org_id, person_id)
+    return await may_less(tx, console, org_id, person_id, None, now)
+
+
+async def may_less(tx: Transaction, console: Console, org_id: str, person_id: str, role: Role | None, now: Moment) -> int:
+    """Somebody's role in the organisation is now `role`, None: none. How many agents' tokens were revoked, in all projects."""
     revoked, after = 0, FIRST_ID
     while projects := await tx.rows(Project, OF_ORGANISATION, org_id, after, _AT_ONCE):
         for each in projects:
-            revoked += await _leave_project(tx, console, each, person_id, now)
+            if role is None:
+                await tx.run(DROP_ROLE, each.project_id, person_id)
+            revoked += await may_less_in(tx, console, each, person_id, role, now)
         after = projects[-1].project_id
     return revoked
 
 
-async def _leave_project(tx: Transaction, console: Console, project: Project, person_id: str, now: Moment) -> int:
-    await tx.run(DROP_ROLE, project.project_id, person_id)
+async def may_less_in(tx: Transaction, console: Console, project: Project, person_id: str, role: Role | None, now: Moment) -> int:
+    """As `may_less`, in one project, whose own role is read."""
+    own = await tx.row(ProjectRoleRow, ROLE, project.project_id, person_id)
+    if role is not None and "project.tokens" in in_project(role, own.role if own is not None else None):
+        return 0
     revoked = await tx.run(REVOKE_OF, project.project_id, person_id, now.now_ms)
     if revoked:
         await issue_bundle(

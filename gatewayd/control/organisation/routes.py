@@ -7,7 +7,7 @@ import msgspec
 from gatewayd.audit.ids import is_ulid
 from gatewayd.control.moment import moment
 from gatewayd.control.organisation.caps import check_cap
-from gatewayd.control.organisation.leave import leave
+from gatewayd.control.organisation.leave import leave, may_less
 from gatewayd.control.people.links import Kind, ProjectRole, new_link, store_link
 from gatewayd.control.people.person import email_key, email_problem
 from gatewayd.control.people.rights import ROLES, Role, may_change_role
@@ -167,9 +167,11 @@ async def _change(call: Call, after: Role | None) -> None:
                 raise Refusal(409, "this is the last owner; make another one first")
         details: dict[str, str] = {"before": held.role, "after": after or ""}
         if after is None:
-            details["tokens_revoked"] = str(await leave(tx, console, call.org_id, person_id, now))
+            revoked = await leave(tx, console, call.org_id, person_id, now)
         else:
             await tx.run(SET_ROLE, call.org_id, person_id, after)
+            revoked = await may_less(tx, console, call.org_id, person_id, after, now)
+        details["tokens_revoked"] = str(revoked)
         act = Act("person.removed" if after is None else "role.changed", call.person.person_id, target=person_id, details=details)
         await now.record(tx, call.org_id, act)
 

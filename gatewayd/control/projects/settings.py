@@ -6,6 +6,7 @@ import msgspec
 
 from gatewayd.audit.ids import is_ulid
 from gatewayd.control.moment import moment
+from gatewayd.control.organisation.leave import may_less_in
 from gatewayd.control.organisation.routes import ONE as ONE_MEMBER
 from gatewayd.control.organisation.routes import Member
 from gatewayd.control.people.person import BY_EMAIL, Person, email_key
@@ -120,7 +121,8 @@ async def _set_role(call: Call, member: Member, role: Role | None) -> Answer:
             await tx.run(DROP_ROLE, project_id, member.person_id)
         else:
             await tx.run(SET_ROLE, project_id, member.person_id, role, now.now_ms)
-        details = {"name": member.name, "role": role or "none"}
+        revoked = await may_less_in(tx, call.console, call.project, member.person_id, member.role, now)
+        details = {"name": member.name, "role": role or "none", "tokens_revoked": str(revoked)}
         act = Act("project.role_changed", call.person.person_id, project_id, member.person_id, details)
         await now.record(tx, call.org_id, act)
 
