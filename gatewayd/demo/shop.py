@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from gatewayd.postgres.embedded import EmbeddedPostgres, EmbeddedUnavailable
 
@@ -39,9 +39,11 @@ class Demo:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """PostgreSQL with the shop in it runs while the block does. Raises EmbeddedUnavailable, also for a second demo here."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "w", encoding="utf-8") as lock:
+        """PostgreSQL with the shop in it runs while the block does.
+
+        Raises EmbeddedUnavailable, also for a second demo here and for a folder that cannot be written.
+        """
+        with self._lock_file() as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a crash lets go of it, unlike a file that merely exists
             except OSError:
@@ -58,6 +60,14 @@ class Demo:
                 yield
             finally:
                 self.server.stop()
+
+    def _lock_file(self) -> TextIO:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            return open(self.folder / "lock", "w", encoding="utf-8")
+        except OSError as failure:
+            where = f"{self.folder} cannot be made or written ({failure.strerror})"
+            raise EmbeddedUnavailable(f"{where}; choose another folder with --state") from None
 
     @property
     def database_url(self) -> str:

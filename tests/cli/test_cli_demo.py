@@ -122,6 +122,14 @@ def test_a_second_one_in_the_same_folder_is_refused(state: Path) -> None:
         demo.stop()
 
 
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    shown = run(["demo", "--state", str(tmp_path / "file" / "demo")])
+    assert (shown.returncode, shown.stdout) == (69, "")
+    assert "cannot be made or written (Not a directory); choose another folder with --state" in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
 def test_a_policy_broken_by_hand_is_told(state: Path) -> None:
     with serving(["demo", "--engine-only", "--state", str(state)]) as demo:
         url_of(demo)

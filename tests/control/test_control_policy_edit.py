@@ -4,7 +4,9 @@ import random
 
 import pytest
 
+from gatewayd.control.policies.checked import check_policy
 from gatewayd.control.policies.edit import NotEdited, set_value, value_at
+from gatewayd.control.policies.table_view import Choice, with_choices
 from gatewayd.policy.file import yaml
 
 TEXT = """# what agents may do
@@ -75,3 +77,27 @@ def test_whatever_is_set_is_what_is_read_and_nothing_else_changes() -> None:
             said[name] = value
         assert (value_at(text, ORDERS[:4]) or {}) == said
         assert not yaml.parse(text)[1]
+
+
+WRITES = """databases:
+  - name: shop
+    guardrails: {block_ddl: true}
+    approvals:
+      writes: true
+"""
+
+
+def test_choices_that_change_nothing_leave_no_line_and_others_are_written() -> None:
+    same = [Choice("writes", "shop", name, "", value) for name, value in (("row_changes", "ask"), ("schema_changes", "refuse"))]
+    assert with_choices(WRITES, same) == WRITES
+    refused = with_choices(WRITES, [Choice("writes", "shop", "row_changes", "", "refuse")])
+    assert value_at(refused, ("databases", 0, "guardrails", "block_dml")) is True
+    back = with_choices(refused, [Choice("writes", "shop", "row_changes", "", "ask")])
+    assert value_at(back, ("databases", 0, "guardrails", "block_dml")) is False
+
+
+@pytest.mark.parametrize(("text", "found"), [("", "an empty policy"), ("databases: [", "a YAML syntax error")])
+def test_a_text_that_says_nothing_has_one_problem(text: str, found: str) -> None:
+    problems = check_policy(text)
+    assert isinstance(problems, tuple)
+    assert [found in each.message for each in problems] == [True]

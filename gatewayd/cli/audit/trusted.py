@@ -16,7 +16,7 @@ key_option: Final[Callable[..., Any]] = click.option(
     "keys",
     multiple=True,
     metavar="VKEY",
-    help="A key to trust, as `gatewayd audit identity` prints it. May be given again.",
+    help="A key to trust, as `gatewayd audit identity` prints it. May be given again. Default: this machine's own identity.",
 )
 
 

@@ -10,7 +10,7 @@ from gatewayd.catalog import Catalog
 from gatewayd.control.policies.edit import NotEdited, set_value, value_at
 from gatewayd.policy.decide.access import resolve
 from gatewayd.policy.decide.guardrails import WriteClass, classes_held
-from gatewayd.policy.file.model import Level, Mask, Named, Policies, Policy, TableKey
+from gatewayd.policy.file.model import Guardrails, Level, Mask, Named, Policies, Policy, TableKey
 from gatewayd.policy.file.name_forms import MASKED_TABLE, TABLE
 from gatewayd.policy.tools.draft import READABLE, SYSTEM
 from gatewayd.policy.tools.sensitive import mask_json, suspects
@@ -139,7 +139,9 @@ def _with_writes(text: str, entry: tuple[str | int, ...], choice: Choice) -> str
     guardrail = CLASSES.get(choice.name)  # type: ignore[call-overload]  # any text may have been sent
     if guardrail is None or choice.value not in ("refuse", "ask", "allow"):
         raise NotEdited("a class of writes is refused, asked about or allowed")
-    text = set_value(text, (*entry, "guardrails", guardrail), choice.value == "refuse")
+    path, blocks = (*entry, "guardrails", guardrail), choice.value == "refuse"
+    if value_at(text, path) is not None or getattr(Guardrails(), guardrail) is not blocks:  # a default is not written down
+        text = set_value(text, path, blocks)
     approvals = value_at(text, (*entry, "approvals")) or {}
     held = approvals.get(choice.name, approvals.get("writes", False))
     if choice.value == "refuse" or held is (choice.value == "ask"):

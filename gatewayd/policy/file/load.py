@@ -54,7 +54,7 @@ def load_policies(
     """
     root, problems = yaml.parse(text)
     if root is None:
-        if addresses is not None:
+        if addresses is not None and not problems:
             problems.append(Problem("", 0, "found an empty policy; expected the shape with databases"))
         if problems:
             raise PolicyErrors(problems)
