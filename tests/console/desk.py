@@ -4,13 +4,14 @@ from typing import Any, Final
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser as Chromium
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Response, ViewportSize
+from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Response, TimeoutError, ViewportSize
 
 from tests.console.world import World
 
 WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}
 NARROW: Final[ViewportSize] = {"width": 360, "height": 740}
 MOST_BYTES: Final = 1_000_000
+AGAIN: Final = 90
 AXE: Final = Axe()
 
 
@@ -48,6 +49,17 @@ class Desk:
         for context in self._contexts:
             context.close()
         assert self.complaints == []
+
+
+def until_shown(page: Page, what: Locator) -> None:
+    """Loads the page again until `what` is on it: what a gateway tells the console by itself comes within seconds."""
+    for _ in range(AGAIN):
+        try:
+            what.wait_for(timeout=1_000)
+            return
+        except TimeoutError:
+            page.reload()
+    what.wait_for(timeout=1_000)
 
 
 def axe_findings(page: Page, *rules: str) -> list[str]:

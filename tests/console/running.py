@@ -1,5 +1,5 @@
-"""A control plane in a process of its own, with something to show on every page: made with the code and the protocol that make it
-in earnest, so nothing is on a page that could not be there."""
+"""A control plane in a process of its own: as it is first found, or with something to show on every page. What is on a page was
+made with the code and the protocol that make it in earnest, so nothing is there that could not be."""
 
 import os
 import re
@@ -47,6 +47,14 @@ class _Where(msgspec.Struct):
 @contextmanager
 def running(postgres: Postgres, port: int, folder: Path) -> Iterator[World]:
     """From an empty database to a world; ends the control plane."""
+    with started(postgres, port, folder) as (world, link):
+        world.do(partial(_build, world, link))
+        yield world
+
+
+@contextmanager
+def started(postgres: Postgres, port: int, folder: Path) -> Iterator[tuple[World, str]]:
+    """A world with nobody in it, and the link that makes its first owner; ends the control plane."""
     dsn = postgres.create_database()
     environ = {
         "GATEWAY_SELF_HOST": "1",
@@ -61,10 +69,7 @@ def running(postgres: Postgres, port: int, folder: Path) -> Iterator[World]:
     environment = environ | {"PATH": os.environ["PATH"], "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     try:
-        link = _first_link(process)
-        world = World(settings, postgres, dsn)
-        world.do(partial(_build, world, link))
-        yield world
+        yield World(settings, postgres, dsn), _first_link(process)
     finally:
         process.terminate()
         process.communicate(timeout=30)

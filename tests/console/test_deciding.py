@@ -1,4 +1,4 @@
-"""Deciding about a held write: in two clicks, by keyboard alone, without script, and when somebody else was quicker."""
+"""Deciding about a held write: by keyboard alone, without script, and when somebody else was quicker."""
 
 from functools import partial
 
@@ -22,20 +22,6 @@ def held(world: World, at: str, sql: str = "DELETE FROM orders WHERE id = 7", **
 
 async def ask(world: World, at: str, sql: str, changes: dict[str, object], console: object) -> str:
     return await ask_for(console, world.org, at, sql, **changes)  # type: ignore[arg-type]  # the console that `do` gives
-
-
-def test_the_oldest_request_is_approved_in_two_clicks(desk: Desk, world: World) -> None:
-    here = shop(world)
-    held(world, here)
-    held(world, here, "DELETE FROM orders WHERE id = 8")
-    page = desk.page("grace")
-    page.goto(f"/projects/{here}/approvals")
-    page.get_by_role("link", name="Deletes 3 rows").first.click()
-    expect(page.get_by_role("region", name="SQL")).to_contain_text("id = 7")
-    page.get_by_role("button", name="Approve once").click()
-    expect(page.get_by_role("status").first).to_contain_text("Decided.")
-    expect(page.get_by_role("heading", name="Decided")).to_be_visible()
-    expect(page.get_by_text("at most 3 rows")).to_be_visible()
 
 
 def test_a_write_is_denied_by_keyboard_alone_without_script(desk: Desk, world: World) -> None:

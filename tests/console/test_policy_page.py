@@ -67,14 +67,19 @@ def test_all_of_it_works_without_script(desk: Desk, here: str) -> None:
     expect(page.get_by_role("status")).to_contain_text("calls would be answered otherwise")
 
 
-def test_what_denying_a_table_would_break_is_seen_in_three_clicks(desk: Desk, here: str) -> None:
+def test_a_button_pressed_at_once_after_a_choice_does_not_leave_it_out(desk: Desk, here: str) -> None:
     page = opened(desk, here)
-    page.get_by_label("public.customers").select_option(label="deny")
-    expect(page.get_by_label("Policy as YAML")).to_have_value(re.compile("customers: deny"))
-    page.get_by_role("button", name="Show what would change").click()
+    # Both in one turn of the browser: the choice cannot be in the text yet.
+    page.get_by_label("public.customers").evaluate(
+        """(select) => {
+          select.value = [...select.options].find((each) => each.label === "deny").value;
+          select.dispatchEvent(new Event("change", { bubbles: true }));
+          document.querySelector('button[value="flips"]').click();
+        }"""
+    )
     flipped = page.get_by_role("region", name="What would change")
     expect(flipped.get_by_role("link", name="SELECT name, email FROM customers").first).to_be_visible()
-    expect(flipped.get_by_text("allowed → refused").first).to_be_visible()
+    assert "public.customers: deny" in text(page)
 
 
 def test_publishing_needs_a_note_is_seen_in_the_history_and_can_be_taken_back(desk: Desk, world: World) -> None:

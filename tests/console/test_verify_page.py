@@ -17,15 +17,6 @@ def opened(desk: Desk, world: World) -> Page:
     return page
 
 
-def test_one_query_is_proved_to_an_auditor_in_three_clicks(desk: Desk, world: World) -> None:
-    page = desk.page("carl")
-    page.goto(world.path("/projects/{shop}/audit?table=public.payments"))
-    page.get_by_role("link", name="DELETE FROM payments").first.click()
-    page.get_by_role("link", name="Check its proof").click()
-    expect(page.get_by_role("heading", name="Proved", exact=True)).to_be_visible()
-    expect(page.get_by_role("heading", name="DECIDED")).to_be_visible()
-
-
 def test_it_needs_no_network_and_refuses_what_was_changed(desk: Desk, world: World) -> None:
     page = opened(desk, world)
     expect(page.get_by_role("heading", name="Proved", exact=True)).to_be_visible()

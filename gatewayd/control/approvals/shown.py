@@ -117,13 +117,13 @@ class _Named(msgspec.Struct, frozen=True):
     name: str
 
 
-async def pending(console: Console, project_id: str, after: str = FIRST_ID) -> ShownRequests:
-    """What waits for a decision, the oldest first."""
+async def pending(console: Console, project_id: str, after: str = FIRST_ID, most: int = PAGE) -> ShownRequests:
+    """What waits for a decision, the oldest first, at most `most`."""
     now_ms = console.now_ms()
 
     async def work(tx: Transaction) -> ShownRequests:
-        found = await tx.rows(StoredRequest, PENDING, project_id, after, now_ms, PAGE + 1)
-        return await _page(tx, project_id, found, now_ms)
+        found = await tx.rows(StoredRequest, PENDING, project_id, after, now_ms, most + 1)
+        return await _page(tx, project_id, found, now_ms, most)
 
     return await console.store.transaction(work)
 
@@ -134,7 +134,7 @@ async def over(console: Console, project_id: str, before: str = LAST_ID) -> Show
 
     async def work(tx: Transaction) -> ShownRequests:
         found = await tx.rows(StoredRequest, OVER, project_id, before, now_ms, PAGE + 1)
-        return await _page(tx, project_id, found, now_ms)
+        return await _page(tx, project_id, found, now_ms, PAGE)
 
     return await console.store.transaction(work)
 
@@ -161,9 +161,9 @@ async def one(console: Console, project_id: str, approval_id: str) -> OneRequest
     return await console.store.transaction(work)
 
 
-async def _page(tx: Transaction, project_id: str, found: Sequence[StoredRequest], now_ms: int) -> ShownRequests:
-    shown = await _shown(tx, project_id, found[:PAGE], now_ms)
-    return ShownRequests(shown, shown[-1].id if len(found) > PAGE else None)
+async def _page(tx: Transaction, project_id: str, found: Sequence[StoredRequest], now_ms: int, most: int) -> ShownRequests:
+    shown = await _shown(tx, project_id, found[:most], now_ms)
+    return ShownRequests(shown, shown[-1].id if len(found) > most else None)
 
 
 async def _shown(tx: Transaction, project_id: str, found: Sequence[StoredRequest], now_ms: int) -> list[ShownRequest]:

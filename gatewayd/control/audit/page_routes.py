@@ -1,5 +1,6 @@
 """The audit's pages: the list with its filters, one query with what decided it and its proof, statistics, checking a proof."""
 
+from collections import Counter
 from typing import Final
 
 import msgspec
@@ -12,7 +13,7 @@ from gatewayd.control.audit.rollup import BY_DAY, DayCount
 from gatewayd.control.audit.routes import KINDS, asked_days, export
 from gatewayd.control.audit.summary import summary_of
 from gatewayd.control.projects.find import FIRST_ID
-from gatewayd.control.store.days import day_number, day_of
+from gatewayd.control.store.days import day_from, day_number, day_of
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.tokens.token import MOST, OF_PROJECT, Token
 from gatewayd.control.web.answer import Answer, Refusal
@@ -28,6 +29,7 @@ _VERIFY: Final = "audit/pages/verify.html"
 _PAGES: Final = "/projects/<project>/audit"
 _CHART_DAYS: Final = 14
 _VALUES: Final = 50
+_REFUSED_AGENTS: Final = 8
 _TEXT: Final = "text/plain; charset=utf-8"
 
 DATABASES: Final = Statement("SELECT name FROM databases WHERE project_id = $1 ORDER BY name LIMIT 1000")
@@ -50,6 +52,7 @@ async def _list(call: Call) -> Answer:
     tokens = await store.rows(Token, OF_PROJECT, project_id, FIRST_ID, MOST)
     last = day_number(day_of(call.console.now_ms()))
     counts = await store.rows(DayCount, BY_DAY, project_id, "all", last - _CHART_DAYS + 1, last)
+    agents = await store.rows(DayCount, BY_DAY, project_id, "agent", last - 1, last)
     people = await store.rows(_Person, PEOPLE, sorted({each.person_id for each in tokens}))
     return page(
         call, _LIST, found=found, filters=filters, times=_times(call, filters),
@@ -57,9 +60,19 @@ async def _list(call: Call) -> Answer:
         people=[(each.person_id, each.name) for each in people],
         databases=[each.name for each in await store.rows(_Name, DATABASES, project_id)],
         chart=by_day(f"/projects/{project_id}", counts, last - _CHART_DAYS + 1, last),
+        refused=_refused(agents), yesterday=f"{day_from(last - 1)}T00:00Z",
         next=next_address(call, found.next) if found.next is not None else None,
         is_live="live" in call.incoming.query and not call.incoming.query.get("cursor"),
     )  # fmt: skip
+
+
+def _refused(counts: list[DayCount]) -> list[tuple[str, int]]:
+    """Agents whose calls were refused, and how many were, the most first. Unnamed ones cannot be filtered for."""
+    denied: Counter[str] = Counter()
+    for each in counts:
+        if each.value and each.denied:
+            denied[each.value] += each.denied
+    return denied.most_common(_REFUSED_AGENTS)
 
 
 def _times(call: Call, filters: dict[str, str]) -> dict[str, str]:

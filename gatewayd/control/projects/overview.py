@@ -4,6 +4,8 @@ from typing import Final
 
 import msgspec
 
+from gatewayd.control.approvals.effect import effect_of
+from gatewayd.control.approvals.shown import COUNTED, ShownRequest, pending, pending_count
 from gatewayd.control.databases.routes import DatabaseShown, databases_of
 from gatewayd.control.gateways.fleet import Fleet, fleet
 from gatewayd.control.policies.issue import NEWEST_POLICY, PolicyVersion
@@ -20,6 +22,15 @@ from gatewayd.control.web.said import said
 
 _PAGE: Final = "projects/pages/overview.html"
 NOTE: Final = Statement("SELECT state_note FROM projects WHERE org_id = $1 AND project_id = $2")
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Writes that wait for a person: how many (at least so many if not `is_exact`), and what the oldest would do."""
+
+    count: int
+    is_exact: bool
+    oldest: ShownRequest
+    effect: str
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -44,7 +55,7 @@ async def overview_page(call: Call, problem: str | None = None, status: int = 20
     note = await console.store.value(NOTE, call.org_id, project_id)
     return page(
         call, _PAGE, status,
-        databases=databases, fleet=found, policy=policy, problem=problem, note=note,
+        databases=databases, fleet=found, waiting=await _waiting(call), policy=policy, problem=problem, note=note,
         activity=await last_day(console.store, project_id, console.now_ms(), call.person.zone),
         steps=steps(databases, found, policy, tokens, console.now_ms()),
     )  # fmt: skip
@@ -78,6 +89,15 @@ def steps(
             "/connect", "See how", any(each.audit_events for each in found.gateways),
         ),
     ]  # fmt: skip
+
+
+async def _waiting(call: Call) -> Waiting | None:
+    """None: nothing waits, or not for this person to see."""
+    if not call.may("project.approvals"):
+        return None
+    oldest = (await pending(call.console, call.project.project_id, most=1)).requests
+    count = await pending_count(call.console, call.project.project_id) if oldest else 0
+    return Waiting(count, count < COUNTED, oldest[0], effect_of(oldest[0].ask)) if count else None
 
 
 async def _pause(call: Call) -> Answer:

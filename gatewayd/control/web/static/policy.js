@@ -7,6 +7,7 @@ const yaml = document.getElementById("yaml");
 const ANSWER = ["answer"];
 let asked = 0;
 let resting = null;
+let writing = null;
 
 async function ask(what) {
   const mine = ++asked;
@@ -29,7 +30,20 @@ async function ask(what) {
 }
 
 policy.addEventListener("change", (event) => {
-  if (event.target.name === "choices") ask("tables");
+  if (event.target.name !== "choices") return;
+  const mine = ask("tables").finally(() => {
+    if (writing === mine) writing = null;
+  });
+  writing = mine;
+});
+// A button that is quicker than the choice before it would ask about, or publish, a text without that choice: it waits.
+policy.addEventListener("submit", async (event) => {
+  if (!writing) return;
+  event.preventDefault();
+  const pressed = event.submitter && event.submitter.value;
+  while (writing) await writing;
+  const button = policy.querySelector(`button[name="do"][value="${pressed}"]`); // the answer may have put another in its place
+  if (button) policy.requestSubmit(button);
 });
 yaml.addEventListener("input", () => {
   clearTimeout(resting);
