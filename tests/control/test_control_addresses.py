@@ -5,9 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gatewayd.audit.ids import ulid_text
 from gatewayd.config.credentials import Secret
 from gatewayd.control.databases.address import address_problem
 from gatewayd.control.databases.connection_check import checked_connection
+from gatewayd.control.engines.home import Home
 from gatewayd.control.settings import ControlSettings
 from tests.control.test_control_projects import Api, api, console_of_plane, project
 
@@ -102,14 +104,26 @@ async def test_the_api_refuses_the_store_s_address_and_keeps_nothing(api: Api, s
     assert not kept["has_address"]
 
 
-async def test_the_connection_test_has_a_home_of_its_own(tmp_path: Path) -> None:
-    """The driver looks for passwords and certificates at home, and without HOME that is the control plane's."""
+async def test_the_connection_test_leaves_its_address_and_home_nowhere_else(settings: ControlSettings, tmp_path: Path) -> None:
+    """Without HOME the driver would look for passwords and certificates at that of the control plane."""
     engine = tmp_path / "engine"
     engine.write_text(
-        """#!/bin/sh\nprintf '{"check":"home","outcome":"OK","found":"%s","database":"-"}' "$HOME"\n""", encoding="utf-8"
+        """#!/bin/sh\nprintf '{"check":"%s","outcome":"%s","found":"%s","database":"-"}' "$HOME" "$PWD" "$DATABASE_URL_FILE"\n""",
+        encoding="utf-8",
     )
     engine.chmod(0o700)
-    (found,) = await checked_connection("postgresql://a:b@db.example.com/shop", engine=str(engine))
-    assert found.check == "home"
-    assert Path(found.found).is_absolute()
-    assert not Path(found.found).exists(), "it ends with the test"
+    folder = settings.runtime / ulid_text(7)
+    (found,) = await checked_connection("postgresql://a:b@db.example.com/shop", engine=str(engine), folder=folder)
+    assert (found.check, found.outcome) == (str(folder), str(folder))
+    assert Path(found.found).parent == folder
+    assert not folder.exists()
+
+
+def test_an_address_that_a_killed_connection_test_left_is_forgotten_at_the_next_start(settings: ControlSettings) -> None:
+    left = settings.runtime / ulid_text(7)
+    left.mkdir(parents=True)
+    (left / "database-url").write_text("postgresql://a:b@db.example.com/shop", encoding="utf-8")
+    home = Home(settings.state, settings.runtime)
+    home.open(lambda: ulid_text(8))
+    home.close()
+    assert not left.exists()

@@ -1,9 +1,9 @@
 """The connection test: `gatewayd doctor` as a process of its own, with nothing of the control plane's environment."""
 
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -26,23 +26,22 @@ class Finding(msgspec.Struct, frozen=True):
     database: str | None = None
 
 
-async def checked_connection(url: str, *, engine: str | None) -> list[Finding]:
+async def checked_connection(url: str, *, engine: str | None, folder: Path) -> list[Finding]:
     """What doctor says of the database behind `url`, in its order; at most TEST_S.
 
     `engine`: the program, as GATEWAY_ENGINE_BIN names it; None: of this installation. Cancellation ends the process.
+    `folder` is made here, holds the address in clear text, and is removed: one in RUN, which forgets what a killed control plane
+    left there.
     """
     async with _TOGETHER:
-        with tempfile.TemporaryDirectory() as folder:
-            secret = Path(folder) / "database-url"
-            descriptor = os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(url)
+        try:
+            secret = _written(url, folder)
             environment = {
                 "DATABASE_URL_FILE": str(secret),
-                "DB_PATH": str(Path(folder) / "audit.db"),
+                "DB_PATH": str(folder / "audit.db"),
                 "PORT": "65535",
                 "GATEWAY_TELEMETRY": "0",
-                "HOME": folder,  # the driver looks there for passwords and certificates; not in that of the control plane
+                "HOME": str(folder),  # the driver looks there for passwords and certificates; not in that of the control plane
                 "PATH": os.environ.get("PATH", os.defpath),
             }
             command = [engine, "doctor", "--json"] if engine else [sys.executable, "-m", "gatewayd", "doctor", "--json"]
@@ -51,7 +50,17 @@ async def checked_connection(url: str, *, engine: str | None) -> list[Finding]:
                     command, env=environment, capture_stdout=True, stderr=subprocess.DEVNULL, check=False, cwd=folder
                 )
                 return read_findings(done.stdout[:_MOST_BYTES])
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     return [Finding("reach", "FAIL", f"there was no answer within {TEST_S:g} s", "look at the network between here and there")]
+
+
+def _written(url: str, folder: Path) -> Path:
+    folder.mkdir(mode=0o700, parents=True)
+    secret = folder / "database-url"
+    with open(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(url)
+    return secret
 
 
 def read_findings(lines: bytes) -> list[Finding]:

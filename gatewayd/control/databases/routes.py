@@ -126,7 +126,8 @@ async def test_database(call: Call, database_id: str) -> list[Finding]:
         raise Refusal(503, f"the address cannot be opened: {problem}") from None
     if url is None:
         raise Refusal(409, "its address is held by the gateways; run `gatewayd doctor` there")
-    findings = await checked_connection(url, engine=console.settings.engine_bin)
+    folder = console.settings.runtime / console.new_id()
+    findings = await checked_connection(url, engine=console.settings.engine_bin, folder=folder)
     kept = msgspec.json.encode(findings).decode()
     await console.store.run(SET_CHECKED, project_id, database_id, console.now_ms(), kept)
     return findings
