@@ -68,6 +68,7 @@ class Push:
         self._terms = terms
         self._dice = dice or random.Random()
         self._position: Position | None = None
+        self._held: Callable[[], TreeHead | None] = lambda: None
         self._acked: TreeHead | None = None
         self._ack: bytes | None = None
         self._at_most = BATCH_ROWS
@@ -84,10 +85,11 @@ class Push:
         """For the poll."""
         return AuditHeads(acked=self._acked, acks=(self._ack,) if self._ack is not None else ())
 
-    async def run(self, held: TreeHead | None) -> None:
-        """Sends until cancelled. `held` is what the control plane has of this gateway's instance, as of its first answer."""
+    async def run(self, held: Callable[[], TreeHead | None]) -> None:
+        """Sends until cancelled. `held` gives what the control plane has of this gateway's instance, as of its last answer."""
+        self._held = held
         self._audit.only_acknowledged = True
-        await self._until_possible(lambda: self._begin(held))
+        await self._until_possible(self._begin)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._prune)
             while True:
@@ -112,7 +114,8 @@ class Push:
 
     # -- where to go on
 
-    async def _begin(self, held: TreeHead | None) -> bool:
+    async def _begin(self) -> bool:
+        held = self._held()
         meta = await self._audit.meta()
         acked = meta.acked.size if meta.acked is not None else 0
         instance, size = str(meta.instance), acked
@@ -212,6 +215,12 @@ class Push:
             if refused.refusal.reason == "clock":
                 self._control.clock.learn(refused.refusal.ts)
                 return BUSY_LEAST_S
+            if refused.refusal.reason == "not_now" and self._position is not None:
+                # It holds less than it acknowledged: restored from a backup. The polls say what it holds now.
+                before = self._position
+                await self._until_possible(self._begin)
+                if self._position.tree.size < before.tree.size:
+                    return 0
             return self._jittered(BUSY_MOST_S)  # cut: the poll has said so
         self._busy_since = None
         return await self._answered(batch, answered)

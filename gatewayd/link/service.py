@@ -204,4 +204,4 @@ class Link:
     async def _push(self, poll: Poll, push: Push) -> None:
         """From the first answer on: it says what the control plane holds."""
         await poll.answered.wait()
-        await push.run(poll.held)
+        await push.run(lambda: poll.held)

@@ -6,7 +6,8 @@ import sqlite3
 import stat
 import tarfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
+from datetime import date
 from pathlib import Path
 
 import msgspec
@@ -18,13 +19,14 @@ from gatewayd.control.backup.backup import BackupProblem, back_up
 from gatewayd.control.backup.restore import RestoreProblem, restore
 from gatewayd.control.console import Console, now_ms
 from gatewayd.control.settings import ControlSettings, load_control_settings, with_secrets
-from gatewayd.control.store.days import day_of, make_days
+from gatewayd.control.store.days import day_of, drop_days, make_days
 from gatewayd.control.store.statement import events_table
 from gatewayd.control.store.store import Store
 from tests.cli.gatewayd_process import run
 from tests.conftest import Postgres, reserved_port
 from tests.control.approval_world import make_world
 from tests.control.conftest import OWNER, PASSWORD, found, serving
+from tests.control.linked_rig import READS, SHOP, WRITES, Agent, linked, new_project, until
 
 PROJECT = "01JDZ3NDEKTSV4RRFFQ69G5FAV"
 COUNTS = "SELECT coalesce(string_agg(relname, ' '), '') FROM pg_class WHERE relnamespace = 'public'::regnamespace"
@@ -123,6 +125,61 @@ def event(seq: int, payload: str) -> str:
         f"INSERT INTO {day} VALUES ('{number}', '{number}', '{number}', {seq}, '{number}', '{number}', 1, 1, 'q', 't', 'shop',"
         f" NULL, NULL, false, NULL, '{payload}', 1, '\\x00ff', false, '{{1,2}}')"
     )
+
+
+async def test_a_linked_gateway_goes_on_after_a_restore_and_sends_again_what_was_lost(
+    settings: ControlSettings, place: MakePlace, postgres: Postgres, tmp_path: Path, free_port: int
+) -> None:
+    shop = postgres.create_database(SHOP)
+    async with AsyncExitStack() as gateways:
+        async with serving(settings) as plane:
+            owner = plane.browser()
+            await found(owner, plane.first_link)
+            project = await new_project(owner, plane)
+            token = await project.token()
+            version = await project.publish(READS)
+            gateway = await gateways.enter_async_context(linked(project, shop, tmp_path / "gateway", free_port))
+            await project.until_enforced(version)
+            agent = await Agent(gateway, token).begin()
+            assert (await agent.query("SELECT 1 AS before"))["allowed"] is True
+            await project.audited(1)
+            archive = await backed_up(settings, tmp_path / "backup.tar")
+            await project.until_enforced(await project.publish(WRITES))
+            assert (await agent.query("SELECT 2 AS after"))["allowed"] is True
+            await project.audited(2)
+        new = place("elsewhere")
+        elsewhere = msgspec.structs.replace(new, port=settings.port, public_url=settings.public_url)
+        await restore(elsewhere, archive)
+        (held,) = postgres.query("SELECT version FROM bundle_heads", address(elsewhere))
+        assert held["version"] == version
+        async with serving(with_secrets(elsewhere)):
+
+            async def has_brought_back() -> bool:
+                (shown,) = await project.gateways()
+                return (shown["bundle_version"], shown["is_newest"]) == (version + 1, True)
+
+            await until(has_brought_back, "the bundle that the store had lost")
+            assert await project.publish(READS) == version + 2
+            await project.until_enforced(version + 2)
+            assert (await agent.query("INSERT INTO orders VALUES (21, 'new')"))["allowed"] is False
+            newest, lost, first = await project.audited(3)
+            assert newest["outcome"] == "denied"
+            assert (lost["sql"], first["sql"]) == ("SELECT 2 AS after", "SELECT 1 AS before")
+            assert await gateway.stop() == 0
+
+
+async def test_a_day_that_a_backup_reads_is_dropped_by_the_next_round(store_url: str, postgres: Postgres) -> None:
+    store = Store(store_url)
+    await make_days(store, 0)
+    table = events_table(day_of(0))
+    async with store.connection() as reading:
+        await reading.script(tables.SNAPSHOT)
+        await reading.script(f"SELECT 1 FROM {table}")  # held until its transaction ends, as a COPY does
+        assert await drop_days(store, date(1970, 1, 2), 1) == []
+        await reading.script("COMMIT")
+    assert await drop_days(store, date(1970, 1, 2), 1) == [date(1970, 1, 1)]
+    store.close()
+    assert table not in postgres.execute(COUNTS, store_url).split()
 
 
 def prepared(settings: ControlSettings) -> ControlSettings:

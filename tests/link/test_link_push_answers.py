@@ -79,7 +79,7 @@ async def record(audit: Audit, rows: int) -> None:
 @asynccontextmanager
 async def pushing(between: Between, folder: Path, held: TreeHead | None = None) -> AsyncIterator[Audit]:
     async with open_audit(str(folder / "audit.db")) as audit, trio.open_nursery() as nursery:
-        nursery.start_soon(between.push(audit).run, held)
+        nursery.start_soon(between.push(audit).run, lambda: held)
         yield audit
         nursery.cancel_scope.cancel()
 
