@@ -82,6 +82,22 @@ def test_a_button_pressed_at_once_after_a_choice_does_not_leave_it_out(desk: Des
     assert "public.customers: deny" in text(page)
 
 
+def test_a_note_typed_while_the_page_asks_is_kept(desk: Desk, here: str) -> None:
+    page = opened(desk, here)
+    page.get_by_label("public.customers").select_option(label="deny")
+    expect(page.get_by_label("Note: why")).to_be_visible()
+    page.get_by_label("public.orders").evaluate(
+        """(select) => {
+          select.value = [...select.options].find((each) => each.label === "deny").value;
+          select.dispatchEvent(new Event("change", { bubbles: true }));
+          document.getElementById("note").value = "typed meanwhile";
+        }"""
+    )
+    expect(page.get_by_label("Policy as YAML")).to_have_value(re.compile(r"public\.orders: deny"))
+    expect(page.get_by_text("public.orders: deny").last).to_be_visible()  # the answer is on the page
+    expect(page.get_by_label("Note: why")).to_have_value("typed meanwhile")
+
+
 def test_publishing_needs_a_note_is_seen_in_the_history_and_can_be_taken_back(desk: Desk, world: World) -> None:
     here = "/projects/" + world.do(lambda console: project(world, console, "Published twice", ("main",)))
     page = opened(desk, here)

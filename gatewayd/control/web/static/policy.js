@@ -5,6 +5,7 @@
 const policy = document.getElementById("policy");
 const yaml = document.getElementById("yaml");
 const ANSWER = ["answer"];
+const TYPED = ["note", "find"]; // in what an answer replaces; what was typed since it was asked for stays
 let asked = 0;
 let resting = null;
 let writing = null;
@@ -17,6 +18,7 @@ async function ask(what) {
   if (answer.redirected) return location.reload(); // signed out meanwhile
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (mine !== asked) return; // something newer is on its way
+  const typed = TYPED.map((id) => [id, document.getElementById(id)?.value]);
   const focused = document.activeElement && document.activeElement.id;
   for (const id of ANSWER) {
     const fresh = page.getElementById(id);
@@ -24,9 +26,13 @@ async function ask(what) {
   }
   const text = page.getElementById("yaml");
   if (what === "tables" && text) yaml.value = text.value;
-  if (focused && focused !== "yaml") document.getElementById(focused)?.focus();
   const changes = page.getElementById("publish");
   if (changes) document.getElementById("publish").parentElement.replaceChildren(...changes.parentElement.childNodes);
+  for (const [id, value] of typed) {
+    const field = document.getElementById(id);
+    if (field && value !== undefined) field.value = value;
+  }
+  if (focused && focused !== "yaml") document.getElementById(focused)?.focus();
 }
 
 policy.addEventListener("change", (event) => {
