@@ -178,6 +178,8 @@ def approved(owner: Page, reviewer: Page, home: str) -> None:
     expect(reviewer.get_by_label("Rows at most")).to_have_value("1")
     click(reviewer, "Approve once")
     expect(owner.get_by_text("Grace Hopper")).to_be_visible()  # where she looks at it, by itself
+    owner.goto(f"{home}/audit")
+    until_shown(owner, owner.get_by_role("row").filter(has_text="AS counted").filter(has_text="preview, by the gateway").first)
 
 
 def proved(owner: Page, reviewer: Page) -> None:
