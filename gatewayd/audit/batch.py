@@ -40,14 +40,14 @@ class Ticket:
 
 
 class BatchOutcome:
-    """One finished batch. `file_changed`: the file before it had been deleted or replaced."""
+    """One finished batch. `generation`: of the file that its rows are in, one more for each that was deleted or replaced."""
 
-    __slots__ = ("commit_s", "error", "file_changed", "rows", "tickets", "wal_bytes")
+    __slots__ = ("commit_s", "error", "generation", "rows", "tickets", "wal_bytes")
 
     def __init__(self, tickets: Sequence[Ticket]) -> None:
         self.tickets = tickets
         self.error = ""
         self.rows = 0  # committed
-        self.file_changed = False
+        self.generation = 0
         self.commit_s = 0.0
         self.wal_bytes = 0

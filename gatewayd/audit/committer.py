@@ -54,7 +54,7 @@ class Committer:
         self._head_at = monotonic()
         self._unsigned_since: float | None = None
         self._ids = RisingIds(os.urandom)
-        self._generation = 1
+        self.generation = 1
         self._inode: tuple[int, int] | None = file.inode
         file.start(self._ids)
         self._tickets: deque[Ticket] = deque()
@@ -103,7 +103,6 @@ class Committer:
         if self._none_may_be_written(batch):  # the file is not opened for nothing: it may be the operator's to mend now
             self._in_hand = ()
             return BatchOutcome(batch)
-        generation = self._generation
         try:
             file = self._usable_file()
             file.wait_for_others(self.pace.locked_by_others_ms)
@@ -118,7 +117,6 @@ class Committer:
                 ticket.error = ticket.error or outcome.error
             self._in_hand = ()
             self._give_up_file()
-        outcome.file_changed = generation != self._generation
         return outcome
 
     def call(self, chore: Callable[[AuditFile], object]) -> object:
@@ -205,7 +203,7 @@ class Committer:
     def _none_may_be_written(self, batch: list[Ticket]) -> bool:
         """Whether each ticket is refused for an earlier one; it says why then. A refusal by one file is one by all later ones."""
         for ticket in batch:
-            ticket.error = ticket.refusal(self._generation)
+            ticket.error = ticket.refusal(self.generation)
         return all(ticket.error for ticket in batch)
 
     def _insert(self, file: AuditFile, batch: list[Ticket], characters: int) -> BatchOutcome:
@@ -216,7 +214,7 @@ class Committer:
         rows: list[tuple[str, Row]] = []
         written: list[tuple[Ticket, str]] = []
         for ticket in batch:
-            ticket.error = ticket.refusal(self._generation)
+            ticket.error = ticket.refusal(self.generation)
             if not ticket.error:
                 rows += [(self._ids.next(row.ts_ms), row) for row in ticket.rows]
                 written.append((ticket, rows[-1][0]))
@@ -225,11 +223,12 @@ class Committer:
             if not file.is_in_place():
                 raise AuditFileUnusable(self._path, _REPLACED)
         for ticket, audit_id in written:
-            ticket.generation = self._generation
+            ticket.generation = self.generation
             ticket.audit_id = audit_id
         self._in_hand = ()
         outcome = BatchOutcome(batch)
         outcome.rows = len(rows)
+        outcome.generation = self.generation
         outcome.wal_bytes = file.wal_bytes()
         self.committed_at = monotonic()
         self.owes_checkpoint = True
@@ -254,7 +253,7 @@ class Committer:
             file.close()
             raise
         if file.is_new or file.inode != self._inode:
-            self._generation += 1
+            self.generation += 1
         self._file = file
         self._inode = file.inode
         return file

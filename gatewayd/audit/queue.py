@@ -56,6 +56,7 @@ class CommitQueue:
         self._batches = self._rows_committed = self._failures = self._last_batch_rows = self._wal_bytes = 0
         self._last_commit_s = 0.0
         self._available = True
+        self._generation = committer.generation
         self._room = trio.lowlevel.ParkingLot()
         self._committer = committer
         self._thread = WriterThread(committer, self._deliver, _log_head, self._note_crash)
@@ -204,10 +205,11 @@ class CommitQueue:
             self._failures += 1
             self._note_unavailable(outcome.error)
             return
-        if outcome.file_changed and self._available:
-            self._note_unavailable("the audit file was deleted or replaced")
         if not outcome.rows:
             return  # each was refused for an earlier row that is not in the file: nothing was written, so nothing is well again
+        if outcome.generation > self._generation:  # the loop's outcome may overtake the thread's, which opened the file
+            self._generation = outcome.generation
+            self._note_unavailable("the audit file was deleted or replaced")
         if not self._available:
             self._available = True
             log.info(log.AUDIT_RECOVERED)
