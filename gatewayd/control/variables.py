@@ -59,8 +59,10 @@ VARIABLES: Final[tuple[Variable, ...]] = (
     ),
     Variable("CONTROL_METRICS_TOKEN", None, "bearer token of /metrics; while unset that route answers 404", secret=True),
     Variable("CONTROL_CAPS_FILE", None, "YAML file with the caps of organisations; not in self-host"),
-    Variable("CONTROL_SIGN_UP", "invitation", "hosted: `open` or `invitation`"),
-    Variable("CONTROL_SMTP_URL", None, "where mail is sent: smtp(s)://user:password@host:port", secret=True),
+    Variable("CONTROL_SIGN_UP", "invitation", "hosted: `open` or `invitation`; kept, and not used yet"),
+    Variable(
+        "CONTROL_SMTP_URL", None, "where mail is sent: smtp(s)://user:password@host:port; kept, and not used yet", secret=True
+    ),
     Variable("CONTROL_TRUSTED_PROXIES", None, "comma list of addresses or networks whose X-Forwarded-For counts"),
     Variable("CONTROL_LOG_LEVEL", "info", "`debug`, `info`, `warning` or `error`"),
     Variable("CONTROL_SHUTDOWN_GRACE_S", "10", "seconds that requests in progress may still take after a stop signal, 0 to 3600"),
