@@ -11,6 +11,8 @@ from gatewayd.control.approvals.gate_service import PREFIX
 from gatewayd.control.moment import moment
 from gatewayd.control.organisation.caps import check_cap
 from gatewayd.control.people.person import name_problem
+from gatewayd.control.store import directory
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act
 from gatewayd.control.web.answer import Answer, Refusal, to
@@ -47,7 +49,7 @@ async def _make(call: Call) -> Answer:
     async def work(tx: Transaction) -> None:
         check_cap("bearers of one project", len(await tx.rows(Bearer, bearers.OF_PROJECT, project_id, MOST)), MOST)
         await tx.run(bearers.ADD, project_id, now.fresh_id, name, new.lookup, new.shown, now.now_ms)
-        await tx.run(bearers.ADD_PLACE, new.lookup, call.org_id, project_id, now.fresh_id)
+        await directory.add(tx, "approval_token", new.lookup, ProjectPlace(call.org_id, project_id, now.fresh_id))
         act = Act("approval_bearer.made", call.person.person_id, project_id, now.fresh_id, {"name": name})
         await now.record(tx, call.org_id, act)
 
@@ -63,7 +65,7 @@ async def _rotate(call: Call) -> Answer:
     async def work(tx: Transaction) -> None:
         if not await tx.run(bearers.ROTATE, project_id, token_id, new.lookup, new.shown):
             raise Refusal(404, "there is nothing here")
-        await tx.run(bearers.ADD_PLACE, new.lookup, call.org_id, project_id, token_id)
+        await directory.add(tx, "approval_token", new.lookup, ProjectPlace(call.org_id, project_id, token_id))
         await now.record(tx, call.org_id, Act("approval_bearer.rotated", call.person.person_id, project_id, token_id))
 
     await console.store.transaction(work)

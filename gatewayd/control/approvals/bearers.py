@@ -6,19 +6,18 @@ from typing import Final
 import msgspec
 
 from gatewayd.control.console import Console
+from gatewayd.control.store import directory
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 
 PREFIX: Final = "ga_"
 MOST: Final = 50
 """Bearers that one project may have, revoked ones among them."""
+_KIND: Final = "approval_token"
 _SHOWN: Final = 9
 _USED_EVERY_MS: Final = 60_000
 
-FIND_PLACE: Final = Statement("SELECT org_id, project_id, id FROM directory WHERE kind = 'approval_token' AND lookup = $1")
-ADD_PLACE: Final = Statement(
-    "INSERT INTO directory (kind, lookup, org_id, project_id, id) VALUES ('approval_token', $1, $2, $3, $4)"
-)
 FIND: Final = Statement(
     "SELECT token_id, name, lookup, shown, created_ms, used_ms, revoked_ms FROM approval_tokens"
     " WHERE project_id = $1 AND token_id = $2"
@@ -51,14 +50,6 @@ class Bearer(msgspec.Struct, frozen=True):
     revoked_ms: int | None
 
 
-class BearerPlace(msgspec.Struct, frozen=True):
-    """Where a bearer belongs, as `directory` has it."""
-
-    org_id: str
-    project_id: str
-    id: str
-
-
 class NewText(msgspec.Struct, frozen=True):
     """The text of a bearer, shown once, and what the store keeps of it."""
 
@@ -69,27 +60,27 @@ class NewText(msgspec.Struct, frozen=True):
 
 def new_bearer(console: Console) -> NewText:
     text = PREFIX + base64.urlsafe_b64encode(console.entropy(32)).rstrip(b"=").decode()
-    return NewText(text, console.secrets.pepper.current.mac("approval token", text.encode()), text[:_SHOWN])
+    return NewText(text, directory.secret_hash(console.secrets.pepper.current, _KIND, text), text[:_SHOWN])
 
 
-async def find_bearer(console: Console, text: str) -> BearerPlace | None:
+async def find_bearer(console: Console, text: str) -> ProjectPlace | None:
     """Where the bearer of this text belongs; None for one that is unknown, was revoked or has another text now."""
     if not text.startswith(PREFIX) or len(text) > 100 or not text.isascii():
         return None
     now_ms = console.now_ms()
 
-    async def work(tx: Transaction) -> BearerPlace | None:
-        for pepper in console.secrets.pepper.keys:
-            lookup = pepper.mac("approval token", text.encode())
-            place = await tx.row(BearerPlace, FIND_PLACE, lookup)
-            if place is None:
-                continue
-            bearer = await tx.row(Bearer, FIND, place.project_id, place.id)
-            if bearer is None or bearer.revoked_ms is not None or bearer.lookup != lookup:
-                return None
-            if now_ms - (bearer.used_ms or 0) >= _USED_EVERY_MS:
-                await tx.run(USED, place.project_id, place.id, now_ms)
-            return place
-        return None
+    async def work(tx: Transaction) -> ProjectPlace | None:
+        place = await directory.find_secret(tx, ProjectPlace, console.secrets.pepper, _KIND, text)
+        bearer = await tx.row(Bearer, FIND, place.project_id, place.id) if place is not None else None
+        if place is None or bearer is None or bearer.revoked_ms is not None or not _is_of(console, bearer, text):
+            return None
+        if now_ms - (bearer.used_ms or 0) >= _USED_EVERY_MS:
+            await tx.run(USED, place.project_id, place.id, now_ms)
+        return place
 
     return await console.store.transaction(work)
+
+
+def _is_of(console: Console, bearer: Bearer, text: str) -> bool:
+    """Whether it is the bearer's text now; the directory has its earlier ones, too."""
+    return any(bearer.lookup == directory.secret_hash(key, _KIND, text) for key in console.secrets.pepper.keys)

@@ -13,8 +13,8 @@ from gatewayd.control.keyring.ring import Key, Ring
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store, Transaction
 
-Kind = Literal["api_key", "agent_token", "enrol_token", "gateway", "project"]
-SecretKind = Literal["api_key", "agent_token"]
+Kind = Literal["api_key", "agent_token", "approval_token", "enrol_token", "gateway", "project"]
+SecretKind = Literal["api_key", "agent_token", "approval_token"]
 
 _ADD: Final = Statement("INSERT INTO directory (kind, lookup, org_id, project_id, id) VALUES ($1, $2, $3, $4, $5)")
 _FIND: Final = Statement("SELECT org_id, project_id, id FROM directory WHERE kind = $1 AND lookup = $2")
