@@ -12,12 +12,13 @@ from typing import Final
 from gatewayd.approvals.desk.requests import DeskRequest
 from gatewayd.approvals.messages import ROWS_COUNTED, Preview
 from gatewayd.cli.output import visible
+from gatewayd.sql.text.redact import CONSTANTS
 from gatewayd.sql.text.tokens import scan
 
 Piece = tuple[str, str]  # text, style
 
 LITERAL: Final = "reverse"
-_LITERALS: Final = frozenset({"SCONST", "USCONST", "ICONST", "FCONST", "BCONST", "XCONST", "TRUE_P", "FALSE_P", "NULL_P"})
+_LITERALS: Final = CONSTANTS | {"TRUE_P", "FALSE_P", "NULL_P"}
 _CLASSES: Final = {
     "row_changes": "a change of rows",
     "whole_table_writes": "a write of a whole table",

@@ -9,13 +9,13 @@ import msgspec
 
 from gatewayd.control.web.shown_text import Shown, short
 from gatewayd.sql.text.parse import NotParsed, parse
+from gatewayd.sql.text.redact import CONSTANTS
 from gatewayd.sql.text.tokens import scan
 
 MARKED_MOST: Final = 100_000
 """Characters: a longer statement is shown as it is."""
 HTML_MOST: Final = 250_000
 _COMPARED: Final = 2000
-_CONSTANTS: Final = frozenset({"SCONST", "ICONST", "FCONST", "BCONST", "XCONST", "USCONST"})
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ def _pieces(sql: str | None) -> list[Piece] | None:
     for token in tokens:
         if token.start > end:
             pieces.append(Piece(data[end : token.start].decode(), False))
-        pieces.append(Piece(data[token.start : token.end].decode(), token.name in _CONSTANTS))
+        pieces.append(Piece(data[token.start : token.end].decode(), token.name in CONSTANTS))
         end = token.end
     if end < len(data):
         pieces.append(Piece(data[end:].decode(), False))

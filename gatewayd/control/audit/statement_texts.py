@@ -9,10 +9,8 @@ from gatewayd.control.audit.batch import StatementText
 from gatewayd.control.console import Console
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
-from gatewayd.sql.text.parse import NotParsed, parse
-from gatewayd.sql.text.tokens import scan
+from gatewayd.sql.text.redact import redacted
 
-_CONSTANTS: Final = frozenset({"SCONST", "ICONST", "FCONST", "BCONST", "XCONST", "USCONST"})
 _TEXT: Final = 20_000
 _SQL: Final = 200_000
 
@@ -35,7 +33,7 @@ async def keep_statements(console: Console, project_id: str, statements: list[St
         return
 
     def without_constants() -> list[tuple[str, str, int]]:
-        texts = ((each, each.sql if each.is_redacted else redacted(each.sql)) for each in new)
+        texts = ((each, _text_of(each)) for each in new)
         return [(each.fingerprint, text.replace("\0", "")[:_TEXT], each.ts) for each, text in texts if text is not None]
 
     found = sorted(await trio.to_thread.run_sync(without_constants))
@@ -50,16 +48,10 @@ async def keep_statements(console: Console, project_id: str, statements: list[St
         console.link.learn(project_id, each.fingerprint)
 
 
-def redacted(sql: str) -> str | None:
-    """The statement with `?` for each constant, its comments left out; None where it cannot be parsed."""
-    if len(sql) > _SQL:
-        return None
-    try:
-        data = parse(sql).data
-        tokens = scan(data)
-    except (NotParsed, ValueError, RecursionError):
-        return None
-    return " ".join("?" if each.name in _CONSTANTS else data[each.start : each.end].decode() for each in tokens)
+def _text_of(statement: StatementText) -> str | None:
+    if statement.is_redacted:
+        return statement.sql
+    return redacted(statement.sql) if len(statement.sql) <= _SQL else None
 
 
 def pattern(text: str) -> str:

@@ -5,7 +5,8 @@ from typing import Final
 from gatewayd.sql.text.parse import NotParsed, parse
 from gatewayd.sql.text.tokens import scan
 
-_CONSTANTS: Final = frozenset({"SCONST", "ICONST", "FCONST", "BCONST", "XCONST", "USCONST"})
+CONSTANTS: Final = frozenset({"SCONST", "ICONST", "FCONST", "BCONST", "XCONST", "USCONST"})
+"""Names of the tokens that are constants."""
 _PLACE: Final = b"?"
 
 
@@ -16,5 +17,5 @@ def redacted(sql: str) -> str | None:
         tokens = scan(data)
     except (NotParsed, ValueError, RecursionError):
         return None
-    parts = (_PLACE if token.name in _CONSTANTS else data[token.start : token.end] for token in tokens)
+    parts = (_PLACE if token.name in CONSTANTS else data[token.start : token.end] for token in tokens)
     return b" ".join(parts).decode()
