@@ -14,12 +14,13 @@ import pytest
 import trio
 from mcp import Client
 
-from gatewayd.cli.demo.self_host import STATEMENTS
+from gatewayd.cli.demo.self_host import WAITS
+from gatewayd.cli.demo.told import STATEMENTS
 from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.cli.gatewayd_process import Running, serving
 from tests.control.plane_process import PlaneProcess
 
-LAST = STATEMENTS[-1][0]
+LAST = WAITS[0]
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ async def approved(owner: PlaneProcess, url: str) -> int:
 async def outcomes(url: str) -> list[tuple[bool, str | None]]:
     found = []
     async with Client(url) as client:
-        for statement, _ in STATEMENTS[:-1]:
+        for statement, _ in STATEMENTS:
             answer = await query(client, statement)
             found.append((answer["allowed"], answer.get("policy_rule")))
     return found

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.cli.demo.self_host import STATEMENTS
+from gatewayd.cli.demo.self_host import WAITS
 from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.cli.gatewayd_process import COMMAND, environment
 
 CHECKOUT = Path(__file__).parents[2]
 PATIENCE_S = 180
-LAST = STATEMENTS[-1][0]
+LAST = WAITS[0]
 
 
 @pytest.fixture(scope="module")

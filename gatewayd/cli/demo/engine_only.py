@@ -9,20 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gatewayd import __version__
+from gatewayd.cli.demo.told import STATEMENTS, first_lines, over_http, title, to_ask
 from gatewayd.cli.load_settings import settings_or_exit
 from gatewayd.demo.shop import Demo
 
 if TYPE_CHECKING:
     from gatewayd.config.settings import Settings
-
-# statement, what comes of it
-STATEMENTS = (
-    ("SELECT status, count(*) FROM orders GROUP BY status", "allowed: reading is"),
-    ("SELECT name, email, tax_id FROM customers LIMIT 5", "allowed, with email and tax_id masked"),
-    ("SELECT * FROM secrets", "refused: the policy denies the table"),
-    ("DELETE FROM orders", "refused by a guardrail: orders may be written, but not all rows at once"),
-)
 
 
 def environment(demo: Demo, port: int) -> dict[str, str]:
@@ -51,31 +43,22 @@ def introduction(demo: Demo, url: str) -> str:
         "DB_PATH": str(demo.folder / "audit-stdio.db"),  # an audit file has one writer, so each gatewayd has its own
     }
     desktop = {"mcpServers": {"shop": {"command": stdio[0], "args": stdio[1:], "env": variables}}}
-    cursor = {"mcpServers": {"shop": {"url": url}}}
     given = " ".join(shlex.quote(f"--env={name}={value}") for name, value in variables.items())
     lines = [
-        f"gatewayd {__version__} serves a sample shop. Ctrl-C stops it; the data stays in {demo.folder}",
-        "",
+        *first_lines(demo),
         f"  URL     {url}",
         f"  Policy  {demo.policy_path}",
         f"  Audit   {demo.audit_path}",
         "",
-        title("Connect over HTTP"),
-        "  Claude Code, in a shell:",
-        f"    claude mcp add --transport http shop {url}",
-        "  Cursor, in ~/.cursor/mcp.json:",
-        f"    {json.dumps(cursor)}",
+        *over_http("Connect over HTTP", url),
         "",
         title("Connect over stdio (while this runs, because the database does)"),
         "  Claude Desktop, in claude_desktop_config.json; Cursor, in ~/.cursor/mcp.json:",
         f"    {json.dumps(desktop)}",
         "  Claude Code, in a shell:",
         f"    claude mcp add --transport stdio shop-stdio {given} -- {shlex.join(stdio)}",
-        "",
-        title("Ask the agent to run"),
+        *to_ask(STATEMENTS),
     ]
-    width = max(len(statement) for statement, _ in STATEMENTS)
-    lines += [f"  {statement:<{width}}   {outcome}" for statement, outcome in STATEMENTS]
     return "\n".join([*lines, ""])
 
 
@@ -90,8 +73,3 @@ def serve_engine(demo: Demo, port: int, hangup_stops: bool) -> int:
         return await serve(settings, on_ready=lambda url: click.echo(introduction(demo, url)), hangup_stops=hangup_stops)
 
     return trio.run(run)
-
-
-def title(text: str) -> str:
-    """A heading among what is printed."""
-    return click.style(text, bold=True)

@@ -3,22 +3,15 @@
 import json
 import os
 import sys
+from typing import Final
 
 import click
 
-from gatewayd import __version__
-from gatewayd.cli.demo.engine_only import title
+from gatewayd.cli.demo.told import STATEMENTS, first_lines, over_http, to_ask
 from gatewayd.config.exit_codes import CONFIGURATION
 from gatewayd.demo.shop import Demo
 
-# statement, what comes of it
-STATEMENTS = (
-    ("SELECT status, count(*) FROM orders GROUP BY status", "allowed: reading is"),
-    ("SELECT name, email, tax_id FROM customers LIMIT 5", "allowed, with email and tax_id masked"),
-    ("SELECT * FROM secrets", "refused: the policy denies the table"),
-    ("DELETE FROM orders", "refused by a guardrail: orders may be written, but not all rows at once"),
-    ("UPDATE orders SET status = 'shipped' WHERE id = 17", "waits until you approve it in the console"),
-)
+WAITS: Final = ("UPDATE orders SET status = 'shipped' WHERE id = 17", "waits until you approve it in the console")
 
 
 def environment(demo: Demo, port: int) -> dict[str, str]:
@@ -38,25 +31,17 @@ def introduction(demo: Demo, console: str, link: str | None, agent: str) -> str:
     first = "the first person to open it becomes the owner; it works once" if link is not None else "sign in with your account"
     desktop = {"mcpServers": {"shop": {"command": "npx", "args": ["-y", "mcp-remote", agent]}}}
     lines = [
-        f"gatewayd {__version__} serves a sample shop. Ctrl-C stops it; the data stays in {demo.folder}",
-        "",
+        *first_lines(demo),
         f"  Console  {link or console}",
         f"           {first}",
         f"  Agent    {agent}",
         "           the address holds a token: whoever has it is the agent",
         "",
-        title("Connect an agent"),
-        "  Claude Code, in a shell:",
-        f"    claude mcp add --transport http shop {agent}",
-        "  Cursor, in ~/.cursor/mcp.json:",
-        f"    {json.dumps({'mcpServers': {'shop': {'url': agent}}})}",
+        *over_http("Connect an agent", agent),
         "  Claude Desktop, in claude_desktop_config.json (with Node.js):",
         f"    {json.dumps(desktop)}",
-        "",
-        title("Ask the agent to run"),
+        *to_ask([*STATEMENTS, WAITS]),
     ]
-    width = max(len(statement) for statement, _ in STATEMENTS)
-    lines += [f"  {statement:<{width}}   {outcome}" for statement, outcome in STATEMENTS]
     return "\n".join([*lines, ""])
 
 
