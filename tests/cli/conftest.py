@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.cli.gatewayd_process import environment, run
 from tests.conftest import Postgres, reserved_port
 from tests.daemon.daemon_rig import SHOP, gatewayd, variables
@@ -45,6 +46,16 @@ def served(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iter
         for sql in STATEMENTS:
             run(["query", sql, "--intent", "fill the audit"], given)
         yield Served(environment(given), folder, dsn)
+
+
+@pytest.fixture
+def state(short_folder: Callable[[], Path]) -> Iterator[Path]:
+    """A demo's folder; its PostgreSQL ends with the test."""
+    state = short_folder()
+    try:
+        yield state
+    finally:
+        EmbeddedPostgres(state / "postgres").stop("immediate")
 
 
 def leaves_no_trace(served: Served, read: Callable[[], object]) -> bool:

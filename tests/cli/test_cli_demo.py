@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,6 @@ from tests.cli.gatewayd_process import Running, run, serving
 
 LAST = STATEMENTS[-1][0]
 EXPECTED = [(True, None), (True, None), (False, "table_access"), (False, "dangerous_statement")]
-
-
-@pytest.fixture
-def state(short_folder: Callable[[], Path]) -> Iterator[Path]:
-    state = short_folder()
-    try:
-        yield state
-    finally:
-        EmbeddedPostgres(state / "postgres").stop("immediate")
 
 
 async def ask(server: str | StdioServerParameters, sql: str) -> dict[str, Any]:

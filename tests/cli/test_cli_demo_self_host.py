@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -21,15 +20,6 @@ from tests.cli.gatewayd_process import Running, serving
 from tests.control.plane_process import PlaneProcess
 
 LAST = WAITS[0]
-
-
-@pytest.fixture
-def state(short_folder: Callable[[], Path]) -> Iterator[Path]:
-    state = short_folder()
-    try:
-        yield state
-    finally:
-        EmbeddedPostgres(state / "postgres").stop("immediate")
 
 
 def printed(demo: Running, name: str) -> str:

@@ -17,6 +17,7 @@ from gatewayd.control.store.migrate import migrate
 from gatewayd.control.store.store import Store
 from tests.conftest import Postgres, reserved_port
 from tests.control.browser import Browser
+from tests.control.two_organisations import TwoOrganisations, build
 
 OWNER = "ada@example.com"
 PASSWORD = "correct horse battery"
@@ -126,6 +127,15 @@ async def serving(settings: ControlSettings, *, disturbed: bool = True) -> Async
 async def plane(settings: ControlSettings) -> AsyncIterator[Plane]:
     async with serving(settings) as plane:
         yield plane
+
+
+@pytest.fixture
+async def organisations(plane: Plane, store_url: str) -> TwoOrganisations:
+    store = Store(store_url)
+    try:
+        return await build(Console(plane.settings, store))
+    finally:
+        store.close()
 
 
 @pytest.fixture

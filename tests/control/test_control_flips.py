@@ -20,7 +20,7 @@ from tests.conftest import Postgres
 from tests.control.conftest import Plane
 from tests.control.gateway_of_tests import TestGateway, now_ms
 from tests.control.test_control_link import World, make_world
-from tests.control.test_control_matrix import uuid
+from tests.control.two_organisations import uuid
 
 SHOP = """
 CREATE TABLE orders (id int PRIMARY KEY, total numeric);

@@ -22,7 +22,7 @@ from gatewayd.link.formats.requests import SentRequest
 from gatewayd.link.formats.verdicts import CatalogBody, TaintAnswer, TaintBody, read_taint
 from tests.control.conftest import Plane
 from tests.control.gateway_of_tests import TestGateway, now_ms, outside
-from tests.control.test_control_matrix import uuid
+from tests.control.two_organisations import uuid
 
 POLICY = "databases:\n  - name: shop\n    table_access: {default: read}\n"
 

@@ -7,11 +7,9 @@ from urllib.parse import urlsplit
 import pytest
 import trio
 
-from gatewayd.control.console import Console
-from gatewayd.control.store.store import Store
 from tests.conftest import Postgres
 from tests.control.conftest import Plane
-from tests.control.test_control_matrix import NOBODY, World, build, uuid
+from tests.control.two_organisations import NOBODY, TwoOrganisations, uuid
 
 
 class Stream:
@@ -45,26 +43,19 @@ class Stream:
 
 
 @asynccontextmanager
-async def stream(plane: Plane, world: World, who: str | None, path: str, method: str = "GET") -> AsyncIterator[Stream]:
+async def stream(
+    plane: Plane, organisations: TwoOrganisations, who: str | None, path: str, method: str = "GET"
+) -> AsyncIterator[Stream]:
     host, port = plane.settings.public_host, urlsplit(plane.url).port
     assert port is not None
-    cookie = f"cookie: gatewayd={world.people[who][0]}\r\n" if who else ""
+    cookie = f"cookie: gatewayd={organisations.people[who][0]}\r\n" if who else ""
     async with await trio.open_tcp_stream("127.0.0.1", port) as socket:
         await socket.send_all(f"{method} {path} HTTP/1.1\r\nhost: {host}\r\n{cookie}content-length: 0\r\n\r\n".encode())
         yield Stream(socket)
 
 
-@pytest.fixture
-async def world(plane: Plane, store_url: str, postgres: Postgres) -> World:
-    store = Store(store_url)
-    try:
-        return await build(Console(plane.settings, store), postgres, store_url)
-    finally:
-        store.close()
-
-
 async def test_a_change_is_told_to_the_pages_of_its_project(
-    plane: Plane, world: World, postgres: Postgres, store_url: str
+    plane: Plane, organisations: TwoOrganisations, postgres: Postgres, store_url: str
 ) -> None:
     def recorded(project: str) -> None:
         key = f"'{uuid(project)}', '{uuid(NOBODY)}', '{uuid(NOBODY)}'"
@@ -74,39 +65,39 @@ async def test_a_change_is_told_to_the_pages_of_its_project(
         postgres.execute(f"INSERT INTO approval_heads VALUES ('{uuid(project)}', 7)", store_url)
 
     for topic, change in (("audit", recorded), ("approvals", pends)):
-        async with stream(plane, world, "reviewer", f"/live/{world.project}/{topic}") as answer:
+        async with stream(plane, organisations, "reviewer", f"/live/{organisations.project}/{topic}") as answer:
             assert await answer.until("HTTP/") == "HTTP/1.1 200"
             assert await answer.until("content-type:") == "content-type: text/event-stream"
             assert await answer.until("data:") == "data: 1"
-            change(world.other_project)
-            change(world.project)
+            change(organisations.other_project)
+            change(organisations.project)
             assert await answer.until("data:") == "data: 2"
 
 
-async def test_whoever_may_not_see_the_page_has_no_stream(plane: Plane, world: World) -> None:
+async def test_whoever_may_not_see_the_page_has_no_stream(plane: Plane, organisations: TwoOrganisations) -> None:
     cases = (
-        (None, f"/live/{world.project}/audit", 401),
-        ("stranger", f"/live/{world.project}/audit", 404),
-        ("stranger", f"/live/{world.project}/approvals", 404),
-        ("member", f"/live/{world.project}/approvals", 404),
-        ("owner", f"/live/{world.other_project}/audit", 404),
+        (None, f"/live/{organisations.project}/audit", 401),
+        ("stranger", f"/live/{organisations.project}/audit", 404),
+        ("stranger", f"/live/{organisations.project}/approvals", 404),
+        ("member", f"/live/{organisations.project}/approvals", 404),
+        ("owner", f"/live/{organisations.other_project}/audit", 404),
         ("owner", f"/live/{NOBODY}/audit", 404),
-        ("owner", f"/live/{world.project}/secrets", 404),
-        ("owner", f"/live/{world.project}", 404),
+        ("owner", f"/live/{organisations.project}/secrets", 404),
+        ("owner", f"/live/{organisations.project}", 404),
         ("owner", "/live/", 404),
     )
     for who, path, status in cases:
-        async with stream(plane, world, who, path) as answer:
+        async with stream(plane, organisations, who, path) as answer:
             assert (await answer.until("HTTP/")).split()[1] == str(status), path
-    async with stream(plane, world, "owner", f"/live/{world.project}/audit", "POST") as answer:
+    async with stream(plane, organisations, "owner", f"/live/{organisations.project}/audit", "POST") as answer:
         assert (await answer.until("HTTP/")).split()[1] == "405"
 
 
 async def test_a_session_that_ends_ends_its_stream(
-    plane: Plane, world: World, postgres: Postgres, store_url: str, monkeypatch: pytest.MonkeyPatch
+    plane: Plane, organisations: TwoOrganisations, postgres: Postgres, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gatewayd.control.web.live.BEAT_S", 0.2)
-    async with stream(plane, world, "reviewer", f"/live/{world.project}/audit") as answer:
+    async with stream(plane, organisations, "reviewer", f"/live/{organisations.project}/audit") as answer:
         await answer.until(":")
         postgres.execute("DELETE FROM sessions", store_url)
         assert (await answer.until("0")) == "0"  # the last chunk

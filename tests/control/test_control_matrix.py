@@ -7,30 +7,19 @@ import re
 from typing import Any
 
 import httpx
-import msgspec
 import pytest
 import trio
 
-from gatewayd.audit.ids import ulid_value
-from gatewayd.control.api_keys.api_key import add_key, new_text
-from gatewayd.control.console import Console
-from gatewayd.control.people import sessions
-from gatewayd.control.people.person import ADD, JOIN_ORGANISATION
-from gatewayd.control.people.rights import PEOPLE_ONLY, RIGHTS, Role, in_organisation, in_project
-from gatewayd.control.people.sessions import Visitor
-from gatewayd.control.people.welcome import ADD_ORGANISATION
-from gatewayd.control.store.store import Store, Transaction
-from gatewayd.control.trail.record import new_organisation_trail
+from gatewayd.control.people.rights import PEOPLE_ONLY, Role, in_organisation, in_project
 from gatewayd.control.web.route import Route
 from gatewayd.control.web.table import ROUTES
 from tests.conftest import Postgres
 from tests.control.browser import Browser
 from tests.control.conftest import Plane
+from tests.control.two_organisations import NOBODY, ROLES, TwoOrganisations, uuid
 
-ROLES: tuple[Role, ...] = ("owner", "admin", "reviewer", "auditor", "member")
 GUARDED = [route for route in ROUTES if route.door != "open"]
 # What stands in a path beside the project: an id that nothing has, so that a route that is let in changes nothing here.
-NOBODY = "01JDZZZZZZZZZZZZZZZZZZZZZZ"
 PLACES = {
     "session": NOBODY,
     "passkey": NOBODY,
@@ -47,50 +36,6 @@ PLACES = {
     "bearer": NOBODY,
     "grant": NOBODY,
 }
-
-
-class World(msgspec.Struct):
-    """Two organisations with a project each, and in the first a person for each role; each with a session and a key."""
-
-    project: str
-    other_project: str
-    people: dict[str, tuple[str, str]]  # name -> cookie, key
-
-
-async def build(console: Console, postgres: Postgres, store_url: str) -> World:
-    now_ms = console.now_ms()
-    people: dict[str, tuple[str, str]] = {}
-    orgs, projects = [console.new_id(), console.new_id()], [console.new_id(), console.new_id()]
-    texts = {name: new_text(console.entropy(32)) for name in (*ROLES, "stranger")}
-
-    async def work(tx: Transaction) -> None:
-        people.clear()
-        for org, project, letter in zip(orgs, projects, "AB", strict=True):
-            await tx.run(ADD_ORGANISATION, org, letter, now_ms)
-            await new_organisation_trail(console).begin(tx, org)
-            await tx.define(
-                "INSERT INTO projects (org_id, project_id, name, name_key, created_ms)"
-                f" VALUES ('{uuid(org)}', '{uuid(project)}', 'secret plans', 'secret plans', 1)"
-            )
-        for name, text in texts.items():
-            person, org = console.new_id(), orgs[1 if name == "stranger" else 0]
-            role = "owner" if name == "stranger" else name
-            cookie = sessions.new_cookie(console.entropy(32))
-            await tx.run(ADD, person, f"{name}@example.com", f"{name}@example.com", name, None, now_ms)
-            await tx.run(JOIN_ORGANISATION, person, org, role, now_ms)
-            await sessions.begin(tx, cookie, console.new_id(), person, org, now_ms, "test", Visitor("127.0.0.1", "test"))
-            await add_key(
-                tx, console, text, console.new_id(), org_id=org, project_id=None, person_id=person, name="all",
-                rights=RIGHTS - PEOPLE_ONLY, now_ms=now_ms, ends_ms=None,
-            )  # fmt: skip
-            people[name] = (cookie, text)
-
-    await console.store.transaction(work)
-    return World(projects[0], projects[1], people)
-
-
-def uuid(ulid: str) -> str:
-    return f"{ulid_value(ulid):032x}"
 
 
 async def ask(browser: Browser, route: Route, project: str, credentials: tuple[str, str] | None) -> httpx.Response:
@@ -113,19 +58,10 @@ def contents(postgres: Postgres, store_url: str) -> str:
     return str(postgres.query(f"SELECT place, row FROM ({whole}) AS every ORDER BY 1, 2", store_url))
 
 
-@pytest.fixture
-async def world(plane: Plane, store_url: str, postgres: Postgres) -> World:
-    store = Store(store_url)
-    try:
-        return await build(Console(plane.settings, store), postgres, store_url)
-    finally:
-        store.close()
-
-
-async def test_nobody_gets_past_a_door(plane: Plane, world: World, postgres: Postgres, store_url: str) -> None:
+async def test_nobody_gets_past_a_door(plane: Plane, organisations: TwoOrganisations, postgres: Postgres, store_url: str) -> None:
     before = contents(postgres, store_url)
     for route in GUARDED:
-        answer = await ask(plane.browser(), route, world.project, None)
+        answer = await ask(plane.browser(), route, organisations.project, None)
         if route.door == "key":
             assert answer.status_code == 401, route.path
         else:
@@ -135,24 +71,24 @@ async def test_nobody_gets_past_a_door(plane: Plane, world: World, postgres: Pos
 
 
 async def test_what_belongs_to_another_organisation_is_not_there(
-    plane: Plane, world: World, postgres: Postgres, store_url: str
+    plane: Plane, organisations: TwoOrganisations, postgres: Postgres, store_url: str
 ) -> None:
     before = contents(postgres, store_url)
     for route in [route for route in GUARDED if "<project>" in route.path]:
-        for credentials in (world.people["stranger"], world.people["member"]):
-            answer = await ask(plane.browser(), route, world.project, credentials)
+        for credentials in (organisations.people["stranger"], organisations.people["member"]):
+            answer = await ask(plane.browser(), route, organisations.project, credentials)
             missing = await ask(plane.browser(), route, NOBODY, credentials)
             assert answer.status_code == missing.status_code == 404, route.path
             assert answer.text == missing.text, route.path
             assert "secret plans" not in answer.text
-        answer = await ask(plane.browser(), route, world.other_project, world.people["owner"])
+        answer = await ask(plane.browser(), route, organisations.other_project, organisations.people["owner"])
         assert answer.status_code == 404, route.path
     assert contents(postgres, store_url) == before
 
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_role_without_the_right_is_refused_and_one_with_it_passes_the_gate(
-    plane: Plane, world: World, postgres: Postgres, store_url: str, role: Role
+    plane: Plane, organisations: TwoOrganisations, postgres: Postgres, store_url: str, role: Role
 ) -> None:
     before = contents(postgres, store_url)
     let_in = []
@@ -164,27 +100,29 @@ async def test_a_role_without_the_right_is_refused_and_one_with_it_passes_the_ga
         if route.right in rights:
             let_in.append(route)
             continue
-        answer = await ask(plane.browser(), route, world.project, world.people[role])
+        answer = await ask(plane.browser(), route, organisations.project, organisations.people[role])
         expected = 404 if has_project and not in_project(role, None) else 403
         assert answer.status_code == expected, f"{role} {route.method} {route.path}"
     assert contents(postgres, store_url) == before
     for route in let_in:
-        answer = await ask(plane.browser(), route, world.project, world.people[role])
+        answer = await ask(plane.browser(), route, organisations.project, organisations.people[role])
         assert answer.status_code not in (401, 403, 500), f"{role} {route.method} {route.path}: {answer.text[:300]}"
 
 
-async def test_a_key_for_one_project_opens_no_other(plane: Plane, world: World, store_url: str, postgres: Postgres) -> None:
+async def test_a_key_for_one_project_opens_no_other(
+    plane: Plane, organisations: TwoOrganisations, store_url: str, postgres: Postgres
+) -> None:
     postgres.execute(f"UPDATE api_keys SET project_id = '{uuid(NOBODY)}'", store_url)
     for route in [route for route in GUARDED if route.door == "key" and "<project>" in route.path]:
-        answer = await ask(plane.browser(), route, world.project, world.people["owner"])
+        answer = await ask(plane.browser(), route, organisations.project, organisations.people["owner"])
         assert answer.status_code == 404, route.path
     listed = await plane.browser().send(
-        "GET", "/api/v1/projects", headers={"authorization": f"Bearer {world.people['owner'][1]}"}
+        "GET", "/api/v1/projects", headers={"authorization": f"Bearer {organisations.people['owner'][1]}"}
     )
     assert listed.json() == {"projects": []}
 
 
-async def test_another_method_than_the_table_s_does_nothing(plane: Plane, world: World) -> None:
+async def test_another_method_than_the_table_s_does_nothing(plane: Plane, organisations: TwoOrganisations) -> None:
     paths = {route.path for route in ROUTES}
     methods = {path: {route.method for route in ROUTES if route.path == path} for path in paths}
     async with trio.open_nursery() as nursery:
