@@ -4,7 +4,7 @@ Names are as PostgreSQL stores them (folded, unquoted). Built-in objects of `pg_
 `sql/builtins/lookup.py` speaks for built-in functions, operators and types. Temporary and TOAST relations are not here at all.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final, Literal, TypeVar, cast
 
@@ -209,6 +209,19 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def by_oid(self) -> Mapping[int, Relation]:
         return {relation.oid: relation for relation in self.relations.values()}
+
+    def closure(self, relation: Relation, step: Callable[[Relation], Iterable[int]]) -> Iterator[Relation]:
+        """The relation, and what `step` leads to by oid from each, at any depth and once. Oids of no relation lead nowhere."""
+        seen = {relation.oid}
+        ahead = [relation]
+        while ahead:
+            each = ahead.pop()
+            yield each
+            for oid in step(each):
+                found = self.by_oid.get(oid)
+                if found is not None and oid not in seen:
+                    seen.add(oid)
+                    ahead.append(found)
 
     def written(
         self, relation: Relation, *, only: bool, events: Collection[WriteEvent] | None

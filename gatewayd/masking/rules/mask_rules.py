@@ -66,35 +66,15 @@ class MaskRules:
 
     def family(self, relation: Relation) -> Iterable[Relation]:
         """The relation and all its descendants."""
-        seen = {relation.oid}
-        ahead = [relation]
-        while ahead:
-            each = ahead.pop()
-            yield each
-            for oid in each.children:
-                child = self.catalog.by_oid.get(oid)
-                if child is not None and oid not in seen:
-                    seen.add(oid)
-                    ahead.append(child)
+        return self.catalog.closure(relation, lambda each: each.children)
 
     def _upward(self, relation: Relation) -> tuple[Masks, ...]:
         """The masks of the relation itself and of each of its ancestors."""
         known = self._above.get(relation.oid)
         if known is None:
-            found: list[Masks] = []
-            seen = {relation.oid}
-            above = [relation]
-            while above:
-                each = above.pop()
-                own = self.policy.column_masks.get((each.schema, each.name))
-                if own:
-                    found.append(own)
-                for oid in each.parents:
-                    parent = self.catalog.by_oid.get(oid)
-                    if parent is not None and oid not in seen:
-                        seen.add(oid)
-                        above.append(parent)
-            known = self._above[relation.oid] = tuple(found)
+            masks = self.policy.column_masks
+            each_own = (masks.get((each.schema, each.name)) for each in self.catalog.closure(relation, lambda each: each.parents))
+            known = self._above[relation.oid] = tuple(own for own in each_own if own)
         return known
 
 

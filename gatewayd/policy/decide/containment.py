@@ -122,16 +122,7 @@ class Containment:
         return None
 
     def _with_ancestors(self, relation: Relation) -> Iterator[Relation]:
-        seen = {relation.oid: relation}
-        ahead = [relation]
-        while ahead:
-            each = ahead.pop()
-            yield each
-            for oid in each.parents:
-                above = self._catalog.by_oid.get(oid)
-                if above is not None and oid not in seen:
-                    seen[oid] = above
-                    ahead.append(above)
+        return self._catalog.closure(relation, lambda each: each.parents)
 
     def _functions(self, statement: Statement) -> Iterable[Function]:
         """User-defined functions that the statement names, as calls, as fields or by operators."""
