@@ -17,6 +17,7 @@ from gatewayd.control.people.rights import PEOPLE_ONLY, RIGHTS
 from tests.cli.gatewayd_process import Running, serving
 from tests.control.browser import TLS, Browser
 from tests.control.conftest import Plane
+from tests.link.link_rig import variables
 
 SHOP = """
 CREATE TABLE orders (id integer PRIMARY KEY, status text);
@@ -165,19 +166,10 @@ class Agent:
 async def linked(project: Project, dsn: str, folder: Path, port: int, **more: str) -> AsyncIterator[Linked]:
     """A gateway of the project, started with the token of the enrolment page; killed at the end if it still runs."""
     folder.mkdir(exist_ok=True)
-    variables = {
-        "GATEWAY_CONTROL_URL": project.url,
-        "DATABASE_URL": dsn,
-        "DB_PATH": str(folder / "audit.db"),
-        "GATEWAY_STATE_DIR": str(folder / "state"),
-        "GATEWAY_TELEMETRY": "0",
-        "GATEWAY_HOST": "127.0.0.1",
-        "PORT": str(port),
-        **more,
-    }
+    own = variables(project.url, dsn, folder, port, **more)
     if not (folder / "state" / "link.json").exists():
-        variables["GATEWAY_ENROL_TOKEN"] = (await project.ask("POST", "/gateways/tokens", {"name": "edge"}))["token"]
-    serve = serving([], variables)
+        own["GATEWAY_ENROL_TOKEN"] = (await project.ask("POST", "/gateways/tokens", {"name": "edge"}))["token"]
+    serve = serving([], own)
     running = await trio.to_thread.run_sync(serve.__enter__)
     try:
         gateway = Linked(running, port, folder)

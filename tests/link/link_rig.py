@@ -82,16 +82,16 @@ class Linked:
         return [row | {"payload": msgspec.json.decode(row["payload"])} for row in rows if event_type in (None, row["event_type"])]
 
 
-def variables(listener: Listener, dsn: str, folder: Path, port: int, **more: str) -> dict[str, str]:
+def variables(url: str, dsn: str, folder: Path, port: int, **more: str) -> dict[str, str]:
+    """Of a gateway that is linked to the control plane at `url`."""
     return {
-        "GATEWAY_CONTROL_URL": listener.url,
+        "GATEWAY_CONTROL_URL": url,
         "DATABASE_URL": dsn,
         "DB_PATH": str(folder / "audit.db"),
         "GATEWAY_STATE_DIR": str(folder / "state"),
         "GATEWAY_TELEMETRY": "0",
         "GATEWAY_HOST": "127.0.0.1",
         "PORT": str(port),
-        "INDEXER_TOKEN": INDEXER,
         **more,
     }
 
@@ -101,7 +101,7 @@ def linked(listener: Listener, dsn: str, folder: Path, port: int, **more: str) -
     """A gateway that listens; a token is made for it where it has no identity yet."""
     if not (folder / "state" / "link.json").exists():
         more = {"GATEWAY_ENROL_TOKEN": listener.control.token(), **more}
-    with serving([], variables(listener, dsn, folder, port, **more)) as running:
+    with serving([], variables(listener.url, dsn, folder, port, **{"INDEXER_TOKEN": INDEXER, **more})) as running:
         running.wait_for("gatewayd started")
         gateway = Linked(running, port, folder, listener.control)
         with gateway.http:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.gatewayd_process import run
 from tests.conftest import Postgres
-from tests.link.link_rig import POLICY, SHOP, linked, variables
+from tests.link.link_rig import INDEXER, POLICY, SHOP, linked, variables
 from tests.link.stand_in import StandIn, listening
 
 
@@ -21,7 +21,7 @@ def test_each_thing_in_order_and_each_thing_wrong(postgres: Postgres, tmp_path: 
     control = StandIn()
     shop = postgres.create_database(SHOP)
     with listening(control) as listener:
-        own = variables(listener, shop, tmp_path, free_port)
+        own = variables(listener.url, shop, tmp_path, free_port, INDEXER_TOKEN=INDEXER)
         assert looked(own)["link"][0] == "FAIL"
         control.publish(POLICY, fresh_for_s=5)
         with linked(listener, shop, tmp_path, free_port) as gateway:
