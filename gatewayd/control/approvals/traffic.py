@@ -1,7 +1,4 @@
-"""Who waits here for a decision: one look at the store a tick serves them all.
-
-Nothing here is needed by another replica. A decision made anywhere is seen within TICK_S.
-"""
+"""Who waits here for a decision. One that is made anywhere is seen within TICK_S."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -9,9 +6,9 @@ from typing import Final
 import msgspec
 import trio
 
-from gatewayd.control.store.failures import StoreUnavailable
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store
+from gatewayd.control.store.waiting import Waiting
 
 TICK_S: Final = 0.25
 _ASKED_AT_ONCE: Final = 500
@@ -35,41 +32,29 @@ class _Waiter:
 
 class ApprovalTraffic:
     def __init__(self) -> None:
-        self._waiters: set[_Waiter] = set()
-        self._arrived = trio.Event()
+        self._waiting: Final[Waiting[_Waiter]] = Waiting(TICK_S)
 
     async def wait(self, project_id: str, approval_id: str, until: float, stop: trio.Event) -> None:
         """Returns when the request is decided or has expired, at `until` (trio's time), and when `stop` is set."""
-        waiter = _Waiter(project_id, approval_id)
-        self._waiters.add(waiter)
-        self._arrived.set()
-        try:
-            with trio.move_on_at(until):
-                async with trio.open_nursery() as nursery:
+        with self._waiting.joined(_Waiter(project_id, approval_id)) as waiter, trio.move_on_at(until):
+            async with trio.open_nursery() as nursery:
 
-                    async def end() -> None:
-                        await stop.wait()
-                        nursery.cancel_scope.cancel()
-
-                    nursery.start_soon(end)
-                    await waiter.news.wait()
+                async def end() -> None:
+                    await stop.wait()
                     nursery.cancel_scope.cancel()
-        finally:
-            self._waiters.discard(waiter)
+
+                nursery.start_soon(end)
+                await waiter.news.wait()
+                nursery.cancel_scope.cancel()
 
     async def run(self, store: Store, now_ms: Callable[[], int]) -> None:
         """The service: looks once a tick while somebody waits."""
-        while True:
-            if not self._waiters:
-                self._arrived = trio.Event()
-                await self._arrived.wait()
-            await trio.sleep(TICK_S)
-            waiters = list(self._waiters)
-            try:
-                for start in range(0, len(waiters), _ASKED_AT_ONCE):
-                    await _look(store, waiters[start : start + _ASKED_AT_ONCE], now_ms())
-            except StoreUnavailable:
-                continue  # told by readiness; they wait on
+
+        async def look(waiters: Sequence[_Waiter]) -> None:
+            for start in range(0, len(waiters), _ASKED_AT_ONCE):
+                await _look(store, waiters[start : start + _ASKED_AT_ONCE], now_ms())
+
+        await self._waiting.run(look)
 
 
 async def _look(store: Store, waiters: Sequence[_Waiter], now_ms: int) -> None:

@@ -1,18 +1,18 @@
 """What one replica holds of its gateways' requests: polls that wait, bodies that are being read, batches that are being stored.
 
-Nothing here is needed by another replica. One look at the store a tick serves all polls that wait here, so a publication made
-anywhere is seen within TICK_S.
+Nothing here is needed by another replica. A publication that is made anywhere is seen within TICK_S.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 import trio
 
-from gatewayd.control.store.failures import StoreUnavailable
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store, Transaction
+from gatewayd.control.store.waiting import Waiting
 
 TICK_S: Final = 0.5
 BATCHES_AT_ONCE: Final = 2
@@ -61,13 +61,12 @@ class LinkTraffic:
     def __init__(self) -> None:
         self.batches: Final = trio.CapacityLimiter(BATCHES_AT_ONCE)
         self.body_bytes = 0
-        self._waiters: set[_Waiter] = set()
+        self._waiting: Final[Waiting[_Waiter]] = Waiting(TICK_S)
         self._statements: dict[tuple[str, str], None] = {}
-        self._arrived = trio.Event()
 
     @property
     def held_polls(self) -> int:
-        return len(self._waiters)
+        return len(self._waiting)
 
     @property
     def is_full(self) -> bool:
@@ -85,43 +84,29 @@ class LinkTraffic:
 
     async def wait(self, project_id: str, gateway_id: str, known: Known, until: float) -> None:
         """Returns when the store says something else than `known`, and at `until` (trio's time)."""
-        waiter = _Waiter(project_id, gateway_id, known)
-        self._waiters.add(waiter)
-        self._arrived.set()
-        try:
-            with trio.move_on_at(until):
-                await waiter.news.wait()
-        finally:
-            self._waiters.discard(waiter)
+        with self._waiting.joined(_Waiter(project_id, gateway_id, known)) as waiter, trio.move_on_at(until):
+            await waiter.news.wait()
 
     async def run(self, store: Store) -> None:
         """The service: looks once a tick while a poll waits."""
-        while True:
-            if not self._waiters:
-                self._arrived = trio.Event()
-                await self._arrived.wait()
-            await trio.sleep(TICK_S)
-            try:
-                await self._look(store)
-            except StoreUnavailable:
-                continue  # told by readiness; the polls wait on
+        await self._waiting.run(partial(_look, store))
 
-    async def _look(self, store: Store) -> None:
-        waiters = list(self._waiters)
-        for start in range(0, len(waiters), _ASKED_AT_ONCE):
-            some = waiters[start : start + _ASKED_AT_ONCE]
 
-            async def look(tx: Transaction, some: Iterable[_Waiter] = some) -> tuple[list[_Head], list[_Standing], int]:
-                projects = sorted({each.project_id for each in some})
-                heads = await tx.rows(_Head, HEADS, projects)
-                standings = await tx.rows(_Standing, STANDINGS, projects, sorted({each.gateway_id for each in some}))
-                return heads, standings, int(await tx.value(TRUST))
+async def _look(store: Store, waiters: Sequence[_Waiter]) -> None:
+    for start in range(0, len(waiters), _ASKED_AT_ONCE):
+        some = waiters[start : start + _ASKED_AT_ONCE]
 
-            heads, standings, trust = await store.transaction(look)
-            versions = {each.project_id: each.version for each in heads}
-            gateways = {each.gateway_id: each for each in standings}
-            for waiter in some:
-                gateway = gateways.get(waiter.gateway_id)
-                standing, n = (gateway.standing, gateway.run_n) if gateway is not None else ("retired", waiter.known.n)
-                if Known(versions.get(waiter.project_id, 0), trust, standing, n) != waiter.known:
-                    waiter.news.set()
+        async def look(tx: Transaction, some: Sequence[_Waiter] = some) -> tuple[list[_Head], list[_Standing], int]:
+            projects = sorted({each.project_id for each in some})
+            heads = await tx.rows(_Head, HEADS, projects)
+            standings = await tx.rows(_Standing, STANDINGS, projects, sorted({each.gateway_id for each in some}))
+            return heads, standings, int(await tx.value(TRUST))
+
+        heads, standings, trust = await store.transaction(look)
+        versions = {each.project_id: each.version for each in heads}
+        gateways = {each.gateway_id: each for each in standings}
+        for waiter in some:
+            gateway = gateways.get(waiter.gateway_id)
+            standing, n = (gateway.standing, gateway.run_n) if gateway is not None else ("retired", waiter.known.n)
+            if Known(versions.get(waiter.project_id, 0), trust, standing, n) != waiter.known:
+                waiter.news.set()

@@ -1,18 +1,16 @@
-"""What live pages wait for: a mark of each project and topic that changes when what the page shows does.
+"""What live pages wait for: a mark of each project and topic that changes when what the page shows does."""
 
-Nothing here is needed by another replica: each looks at the store for the pages that it serves.
-"""
-
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Final, Literal
 
 import msgspec
 import trio
 
-from gatewayd.control.store.failures import StoreUnavailable
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store, Transaction
+from gatewayd.control.store.waiting import Waiting
 
 TICK_S: Final = 0.5
 _ASKED_AT_ONCE: Final = 500
@@ -56,43 +54,30 @@ class Listener:
 
 class LiveMarks:
     def __init__(self) -> None:
-        self._listeners: set[Listener] = set()
-        self._arrived = trio.Event()
+        self._waiting: Final[Waiting[Listener]] = Waiting(TICK_S)
 
     @property
     def streams(self) -> int:
-        return len(self._listeners)
+        return len(self._waiting)
 
-    @contextmanager
-    def listening(self, project_id: str, topic: Topic) -> Iterator[Listener]:
-        listener = Listener(project_id, topic)
-        self._listeners.add(listener)
-        self._arrived.set()
-        try:
-            yield listener
-        finally:
-            self._listeners.discard(listener)
+    def listening(self, project_id: str, topic: Topic) -> AbstractContextManager[Listener]:
+        return self._waiting.joined(Listener(project_id, topic))
 
     async def run(self, store: Store) -> None:
         """The service: looks once a tick while a page is live."""
-        while True:
-            if not self._listeners:
-                self._arrived = trio.Event()
-                await self._arrived.wait()
-            with suppress(StoreUnavailable):  # told by readiness; the pages wait on
-                await self._look(store)
-            await trio.sleep(TICK_S)
+        await self._waiting.run(partial(_look, store))
 
-    async def _look(self, store: Store) -> None:
-        for topic, statement in _STATEMENTS.items():
-            listeners = [each for each in self._listeners if each.topic == topic]
-            projects = sorted({each.project_id for each in listeners})
-            for start in range(0, len(projects), _ASKED_AT_ONCE):
-                some = projects[start : start + _ASKED_AT_ONCE]
-                marks = await _marks(store, statement, some)
-                for listener in listeners:
-                    if listener.project_id in some:
-                        listener.tell(marks.get(listener.project_id, ""))
+
+async def _look(store: Store, waiting: Sequence[Listener]) -> None:
+    for topic, statement in _STATEMENTS.items():
+        listeners = [each for each in waiting if each.topic == topic]
+        projects = sorted({each.project_id for each in listeners})
+        for start in range(0, len(projects), _ASKED_AT_ONCE):
+            some = projects[start : start + _ASKED_AT_ONCE]
+            marks = await _marks(store, statement, some)
+            for listener in listeners:
+                if listener.project_id in some:
+                    listener.tell(marks.get(listener.project_id, ""))
 
 
 async def _marks(store: Store, statement: Statement, projects: list[str]) -> dict[str, str]:
