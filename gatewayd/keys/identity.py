@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from gatewayd.durable_file import sync_folder
 from gatewayd.keys.ed25519 import KeyRefused, SigningKey, strict_base64
 from gatewayd.keys.note import VerifierKey
 
@@ -81,7 +82,7 @@ def replace_identity(state_dir: str) -> None:
     """Puts the next identity in the place of the present one, durably. Raises OSError."""
     folder = Path(state_dir)
     os.rename(folder / NEXT_NAME, folder / FILE_NAME)
-    _sync(folder)
+    sync_folder(folder)
 
 
 def _write(key: SigningKey, folder: Path, name: str) -> None:
@@ -100,15 +101,7 @@ def _write(key: SigningKey, folder: Path, name: str) -> None:
             os.link(temporary, folder / name)
     finally:
         os.unlink(temporary)
-    _sync(folder)
-
-
-def _sync(folder: Path) -> None:
-    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync_folder(folder)
 
 
 def _read(path: Path) -> bytes:
