@@ -82,6 +82,8 @@ LOCKS = [
     ("SELECT * FROM t, u FOR SHARE OF u", "t:r u:rw"),
     ("SELECT * FROM t AS a, t AS b FOR UPDATE OF b", "t:r t:rw"),
     ("SELECT * FROM s.t, r.t FOR UPDATE OF t", "s.t:rw r.t:rw"),
+    ("SELECT * FROM s.t JOIN r.t ON true FOR UPDATE OF t", "s.t:rw r.t:rw"),
+    ("SELECT * FROM t JOIN t ON true JOIN t ON true FOR UPDATE OF t", "t:rw t:rw t:rw"),
     ("SELECT * FROM t JOIN u ON true LEFT JOIN v ON true FOR UPDATE", "t:rw u:rw v:rw"),
     ("SELECT * FROM (t JOIN u ON true) FOR UPDATE OF u", "t:r u:rw"),
     ("SELECT * FROM (SELECT * FROM (SELECT * FROM t) q) r FOR UPDATE", "t:rw"),

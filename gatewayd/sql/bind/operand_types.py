@@ -69,12 +69,12 @@ class OperandTypes:
             return None
         if len(words) == 2:
             item = scope.find(words[0])
-            return self._column(item, words[1]) if item is not None and item.same_name is None else None
+            return self._column(item, words[1]) if item is not None else None
         if len(words) > 1:
             return None
         found: set[int | None] = set()
-        for _, item in scope.items.values():
-            if item.same_name is not None or item.kind != "relation":
+        for item in scope.visible():
+            if item.kind != "relation":
                 return None
             relation = self._relation(item)
             if relation is None:

@@ -99,7 +99,7 @@ class Outputs:
         """The range item that `A` of `A.name`, or `S.A` of `S.A.name`, stands for; None where that is not certain."""
         words = [name["String"].get("sval", "") for name in names[:-1]]
         item = find(words[-1]) if len(words) <= 3 else None
-        if item is None or item.same_name is not None:
+        if item is None:
             return None
         if len(words) == 1:
             return item

@@ -47,21 +47,24 @@ class Ctes:
 
 
 class RangeItem:
-    """One thing that FROM (or a DML target) puts into scope."""
+    """One thing that FROM (or the target of a write) puts into scope."""
 
     __slots__ = (
         "aliases",
         "body",
+        "cte",
         "kind",
         "known",
         "left",
         "merged",
         "name",
         "natural",
+        "qualified_only",
         "relation",
         "right",
-        "same_name",
         "schema",
+        "scope",
+        "written",
     )
 
     def __init__(self, kind: Literal["relation", "query", "known", "join", "unknown"], name: str | None) -> None:
@@ -71,12 +74,30 @@ class RangeItem:
         self.aliases: tuple[str, ...] = ()  # column alias list
         self.relation: Use | None = None  # "relation"
         self.body: Node | None = None  # "query": key to Walk.queries
+        self.cte: Cte | None = None  # "query": the WITH query that it is
         self.known: tuple[str, ...] = ()  # "known": all column names; "query": the ones added behind the query's own
         self.left: RangeItem | None = None  # "join"
         self.right: RangeItem | None = None
         self.merged: tuple[str, ...] = ()  # USING
         self.natural = False
-        self.same_name: RangeItem | None = None  # another item of this name in the same FROM
+        self.qualified_only = False  # excluded, old, new, the alias of USING: bare names do not mean its columns
+        self.written: tuple[str, Node] | None = None  # of what has expressions of its own: the node in FROM, as it stands
+        self.scope: Scope | None = None  # what they see
+
+
+class RangeItems:
+    """The range items of one query level in their order, found by name."""
+
+    __slots__ = ("all", "by_name", "columns")
+
+    def __init__(self) -> None:
+        self.all: list[RangeItem] = []
+        self.by_name: dict[str | None, list[tuple[int, RangeItem]]] = {}
+        self.columns: Any = None  # lineage's index of what they hold
+
+    def add(self, item: RangeItem) -> None:
+        self.by_name.setdefault(item.name, []).append((len(self.all), item))
+        self.all.append(item)
 
 
 class Scope:
@@ -84,27 +105,14 @@ class Scope:
 
     __slots__ = ("ctes", "items", "limit", "outer")
 
-    def __init__(
-        self,
-        ctes: Ctes | None,
-        outer: "Scope | None",
-        items: dict[str, tuple[int, RangeItem]] | None = None,
-        limit: int = UNLIMITED,
-    ) -> None:
+    def __init__(self, ctes: Ctes | None, outer: "Scope | None", items: RangeItems | None = None, limit: int = UNLIMITED) -> None:
         self.ctes = ctes
         self.outer = outer
-        self.items = {} if items is None else items
+        self.items = RangeItems() if items is None else items
         self.limit = limit
 
     def add(self, item: RangeItem) -> None:
-        """An item without a name stands under "", which no text can say."""
-        name = item.name or ""
-        former = self.items.get(name)
-        if former is None:
-            self.items[name] = (len(self.items), item)
-        else:
-            item.same_name = former[1].same_name
-            former[1].same_name = item
+        self.items.add(item)
 
     def with_ctes(self, ctes: Ctes | None) -> "Scope":
         """The same names under other WITH queries."""
@@ -112,15 +120,25 @@ class Scope:
 
     def so_far(self) -> "Scope":
         """What a LATERAL item that is added next may see of this level."""
-        return Scope(self.ctes, self.outer, self.items, len(self.items))
+        return Scope(self.ctes, self.outer, self.items, len(self.items.all))
+
+    def visible(self) -> list[RangeItem]:
+        """The items of this level."""
+        return self.items.all if self.limit == UNLIMITED else self.items.all[: self.limit]
+
+    def called(self, name: str) -> list[RangeItem]:
+        """The items of this level that are called so."""
+        found = self.items.by_name.get(name)
+        return [item for place, item in found if place < self.limit] if found is not None else []
 
     def find(self, name: str) -> RangeItem | None:
-        """The item that PostgreSQL takes for this alias or relation name: the innermost level that has one decides."""
+        """The item that PostgreSQL takes for this alias or relation name: the innermost level that has one decides. None also
+        where that has several, which differ by their schemas at best."""
         scope: Scope | None = self
         while scope is not None:
-            found = scope.items.get(name)
-            if found is not None and found[0] < scope.limit:
-                return found[1]
+            found = scope.called(name)
+            if found:
+                return found[0] if len(found) == 1 else None
             scope = scope.outer
         return None
 

@@ -251,14 +251,8 @@ def lock(walk: Walk, body: Node, query: QueryLevel) -> None:
         walk.locked.extend(query.parts)
         return
     for node in names:
-        found = query.scope.items.get(node["RangeVar"].get("relname", ""))
-        if found is None:
-            walk.locked.extend(query.parts)  # PostgreSQL refuses it
-            continue
-        item: RangeItem | None = found[1]
-        while item is not None:
-            walk.locked.append(item)
-            item = item.same_name
+        found = query.scope.called(node["RangeVar"].get("relname", ""))
+        walk.locked.extend(found or query.parts)  # what is not there, PostgreSQL refuses
 
 
 def mark_locked(walk: Walk) -> None:
