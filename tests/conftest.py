@@ -164,7 +164,8 @@ def _name(database: str) -> str:
     return database.split("@", 1)[1].split("/", 1)[1].split("?", 1)[0] if "://" in database else database
 
 
-def _server(folder: Path, port: int, version: Version, settings: Mapping[str, str]) -> EmbeddedPostgres:
+def server_in(folder: Path, port: int, version: Version, settings: Mapping[str, str]) -> EmbeddedPostgres:
+    """A server of its own, started: QUICK and `settings`. Whoever asks for it stops it."""
     settings = {**QUICK, **settings}
     server = EmbeddedPostgres(folder, version=version, tcp=True, port=port, superuser_password=PASSWORD, settings=settings)
     server.initialise()
@@ -194,7 +195,7 @@ def short_folder() -> Iterator[Callable[[], Path]]:
 def postgres(short_folder: Callable[[], Path]) -> Iterator[Postgres]:
     """The server (version 16) that the tests of this process share. Make databases and roles in it; do not stop it."""
     with reserved_port() as port:
-        server = _server(short_folder(), port, 16, {})
+        server = server_in(short_folder(), port, 16, {})
         try:
             yield Postgres(server)
         finally:
@@ -220,7 +221,7 @@ def start_postgres(short_folder: Callable[[], Path]) -> Iterator[StartPostgres]:
     servers: list[EmbeddedPostgres] = []
 
     def start(*, version: Version = 16, settings: Mapping[str, str] | None = None) -> Postgres:
-        servers.append(_server(short_folder(), ports.enter_context(reserved_port()), version, settings or {}))
+        servers.append(server_in(short_folder(), ports.enter_context(reserved_port()), version, settings or {}))
         return Postgres(servers[-1])
 
     with ExitStack() as ports:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from gatewayd.http.connection_state import TABLE
-from tests.test_imports import CORE, EVERYBODY, MODULES, ROWS, SHELL_ONLY, imports, room
+from tests.modules import CORE, EVERYBODY, MODULES, ROWS, SHELL_ONLY, imports, room
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "architecture.md"
 

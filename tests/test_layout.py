@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_imports import MODULES, parsed
+from tests.modules import MODULES, parsed
 
 TESTS = Path(__file__).parent
 

@@ -80,7 +80,7 @@ class AuditFile:
         self._waits_ms = LOCKED_BY_OTHERS_MS
         try:
             _create_if_absent(path)
-            self._connection = _connect(path, synchronous)
+            self._connection = self.connect()
         except (sqlite3.Error, OSError) as failure:
             raise AuditFileUnusable(path, reason_of(failure)) from failure
         try:
@@ -93,6 +93,28 @@ class AuditFile:
         except AuditFileUnusable:
             self._connection.close()
             raise
+
+    def connect(self) -> sqlite3.Connection:
+        """The connection that writes."""
+        connection = sqlite3.connect(
+            self.path,
+            timeout=LOCKED_BY_OTHERS_MS / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=_ROWS_PER_STATEMENT + 16,
+        )
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != "wal":
+                raise AuditFileUnusable(self.path, f"found journal mode {mode}, expected a file system that allows wal")
+            connection.execute(f"PRAGMA synchronous = {self.synchronous}")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            connection.execute("PRAGMA secure_delete = ON")  # what is deleted or erased leaves no text in free pages
+            connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _prepare(self, signed_last: Head | None) -> None:
         connection = self._connection
@@ -392,28 +414,6 @@ def _create_if_absent(path: str) -> None:
     with contextlib.suppress(PermissionError):  # somebody else's file that we may write: its mode is theirs
         if os.stat(path).st_mode & 0o077:
             os.chmod(path, 0o600)
-
-
-def _connect(path: str, synchronous: Synchronous) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path,
-        timeout=LOCKED_BY_OTHERS_MS / 1000,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=_ROWS_PER_STATEMENT + 16,
-    )
-    try:
-        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        if mode != "wal":
-            raise AuditFileUnusable(path, f"found journal mode {mode}, expected a file system that allows wal")
-        connection.execute(f"PRAGMA synchronous = {synchronous}")
-        connection.execute("PRAGMA wal_autocheckpoint = 0")
-        connection.execute("PRAGMA secure_delete = ON")  # what is deleted or erased leaves no text in free pages
-        connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def _now_ms() -> int:

@@ -192,11 +192,11 @@ class Audit:
                 plan = await self._reader.ask(lambda connection: plan_pruning(connection, meta, cursor, limit))
             except FILE_FAILURES as failure:
                 raise AuditUnavailable(reason_of(failure)) from failure
-            await self._call(lambda file: file.keep_plan(plan))
+            await self.call(lambda file: file.keep_plan(plan))
             while True:
                 began = time.perf_counter()
                 chunk = at_most
-                count = await self._call(partial(AuditFile.delete_before, cursor=cursor, at_most=chunk, plan=plan))
+                count = await self.call(partial(AuditFile.delete_before, cursor=cursor, at_most=chunk, plan=plan))
                 deleted += count
                 if count < chunk:
                     return deleted
@@ -214,12 +214,12 @@ class Audit:
             try:
                 erased = await self._erase_rows(choice, reason)
                 with trio.move_on_after(self._empty_log_s):
-                    while erased and not await self._call(AuditFile.empty_log):  # noqa: ASYNC110 - SQLite tells nobody
+                    while erased and not await self.call(AuditFile.empty_log):  # noqa: ASYNC110 - SQLite tells nobody
                         await trio.sleep(_EMPTY_LOG_AGAIN_S)  # somebody reads an old state of the file
                     return erased
             except (trio.Cancelled, AuditUnavailable):
                 with trio.CancelScope(shield=True), suppress(AuditUnavailable):
-                    await self._call(AuditFile.empty_log)
+                    await self.call(AuditFile.empty_log)
                 raise
         raise AuditUnavailable(
             "the details are erased, but a reader keeps the write-ahead log, which holds them, from being emptied"
@@ -234,7 +234,7 @@ class Audit:
                 raise AuditUnavailable(reason_of(failure)) from failure
             if not found.rows:
                 return erased
-            erased += await self._call(partial(AuditFile.erase, erasable=found, reason=reason, now_ms=self._clock_ms()))
+            erased += await self.call(partial(AuditFile.erase, erasable=found, reason=reason, now_ms=self._clock_ms()))
             after_seq = found.last_seq
 
     async def proof(self, id_: str) -> str:
@@ -245,26 +245,26 @@ class Audit:
 
     async def meta(self) -> Meta:
         """The file's own facts: instance, first seq, identity, what was pruned and acknowledged. Raises AuditUnavailable."""
-        return await self._call(lambda file: file.meta)
+        return await self.call(lambda file: file.meta)
 
     async def head(self) -> str | None:
         """A signed head over all that is committed when this returns; None when nothing was recorded in this instance yet."""
-        return await self._call(lambda file: file.head_now())
+        return await self.call(lambda file: file.head_now())
 
     async def begin_instance(self, reason: Reason, first_seq: int | None = None) -> Meta:
         """Begins a new instance: at the next seq, or at `first_seq` of the present one, whose rows from there on are then the
         new one's. Returns the metadata afterwards. Raises AuditUnavailable, also for a seq that is not of the present one."""
-        return await self._call(lambda file: file.begin_instance(reason, first_seq))
+        return await self.call(lambda file: file.begin_instance(reason, first_seq))
 
     async def note_acknowledged(self, acked: Acked) -> None:
         """Keeps what the control plane has acknowledged of the present instance."""
-        await self._call(lambda file: file.note_acknowledged(acked))
+        await self.call(lambda file: file.note_acknowledged(acked))
 
     async def note_linked(self, linked: Linked) -> None:
         """Keeps whether this file runs linked, for the next start."""
-        await self._call(lambda file: file.note_linked(linked))
+        await self.call(lambda file: file.note_linked(linked))
 
-    async def _call(self, chore: Callable[[AuditFile], T]) -> T:
+    async def call(self, chore: Callable[[AuditFile], T]) -> T:
         """What `chore` makes of the file, in the writer's thread between two batches. Raises AuditUnavailable."""
         result = await self._queue.call(chore)
         if isinstance(result, FILE_FAILURES):
@@ -318,13 +318,15 @@ async def open_audit(
     state_dir: str | None = None,
     credentials_dir: str | None = None,
     pace: Pace = Pace(),  # noqa: B008 - a frozen value
+    file_type: type[AuditFile] = AuditFile,
 ) -> AsyncGenerator[Audit, None]:
     """The audit while the block runs: its file and lock, its task and its thread. A crash of the writer cancels the block.
 
     The identity that signs is that of `credentials_dir` or `state_dir` (the file's own folder when that is None), and is made
-    there when there is none. Raises AuditFileLocked (exit 69), AuditFileUnusable or IdentityRefused (exit 78).
+    there when there is none. `file_type` is what an opened file is. Raises AuditFileLocked (exit 69), AuditFileUnusable or
+    IdentityRefused (exit 78).
     """
-    opened = await trio.to_thread.run_sync(_Opened, path, synchronous, state_dir, credentials_dir)
+    opened = await trio.to_thread.run_sync(_Opened, path, synchronous, state_dir, credentials_dir, file_type)
     committer = Committer(opened.file, opened.lock, opened.open_file, opened.last_head, pace)
     queue = CommitQueue(opened.path, committer)
     try:
@@ -342,9 +344,17 @@ async def open_audit(
 class _Opened:
     """The lock on the file, the identity, and the file. Blocking."""
 
-    def __init__(self, path: str, synchronous: Synchronous, state_dir: str | None, credentials_dir: str | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        synchronous: Synchronous,
+        state_dir: str | None,
+        credentials_dir: str | None,
+        file_type: type[AuditFile],
+    ) -> None:
         self.path = os.path.realpath(path)  # one lock for one file, by whatever name
         self._synchronous: Synchronous = synchronous
+        self._file_type = file_type
         try:
             self.lock = OwnershipLock(self.path)
         except OSError as failure:
@@ -364,7 +374,7 @@ class _Opened:
     def open_file(self) -> AuditFile:
         """The file that stands at the path now."""
         signed_last = self.last_head.read(verifier_of(self._identity))
-        file = AuditFile(self.path, self._synchronous, self._identity, signed_last)
+        file = self._file_type(self.path, self._synchronous, self._identity, signed_last)
         if file.broken is not None:
             log.error(log.AUDIT_BROKEN, reason=file.broken, instance=file.meta.instance, first_seq=file.meta.first_seq)
         return file

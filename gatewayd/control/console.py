@@ -9,6 +9,7 @@ import trio
 
 from gatewayd.audit.ids import new_ulid
 from gatewayd.control.approvals.traffic import ApprovalTraffic
+from gatewayd.control.bounds import CONTROL_BOUNDS, ControlBounds
 from gatewayd.control.engines.engines import Engines
 from gatewayd.control.gateways.traffic import LinkTraffic
 from gatewayd.control.people.passwords import Hashes
@@ -34,11 +35,13 @@ class Console:
         *,
         clock: Callable[[], int] = now_ms,
         entropy: Callable[[int], bytes] = randomness.token_bytes,
+        bounds: ControlBounds = CONTROL_BOUNDS,
     ) -> None:
         assert settings.secrets is not None, "with_secrets comes first"
         self.settings: Final = settings
         self.secrets: Final[Secrets] = settings.secrets
         self.store: Final = store
+        self.bounds: Final = bounds
         self.hashes: Final = Hashes()
         self.link: Final = LinkTraffic()
         self.live: Final = LiveMarks()

@@ -23,6 +23,7 @@ from gatewayd import __version__, log
 from gatewayd import process_memory as memory
 from gatewayd.config.crash import Foreseen, end_of
 from gatewayd.config.exit_codes import UNAVAILABLE
+from gatewayd.control.bounds import CONTROL_BOUNDS, ControlBounds
 from gatewayd.control.console import Console
 from gatewayd.control.database import store_address
 from gatewayd.control.people.first_owner import first_owner_link
@@ -86,6 +87,7 @@ class ControlPlane:
         *,
         prepare: Prepare = nothing_more,
         hangup_stops: bool = False,
+        bounds: ControlBounds = CONTROL_BOUNDS,
     ) -> None:
         self.exit_code = 0
         self.stop = trio.Event()
@@ -93,6 +95,7 @@ class ControlPlane:
         self._on_ready = on_ready
         self._make_store = make_store
         self._prepare = prepare
+        self._bounds = bounds
         self._signals = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hangup_stops else []))
         self._serving = trio.CancelScope()
         self._manager = ServiceManager(os.environ)
@@ -109,7 +112,7 @@ class ControlPlane:
             watching.cancel_scope.cancel()
 
     async def _over(self, store: Store) -> None:
-        console = Console(self._settings, store)
+        console = Console(self._settings, store, bounds=self._bounds)
         await migrate(store, console.replica, console.now_ms())
         await self._prepare(console)
         link = await first_owner_link(console)

@@ -98,7 +98,7 @@ class Push:
                 except trio.Cancelled:
                     await self._send_the_rest()
                     raise
-                await trio.sleep(await self._send(batch))
+                await trio.sleep(await self.send(batch))
 
     async def _send_the_rest(self) -> None:
         """The rows that a stop found waiting for more of them. A batch in progress is left to the next start, which knows what
@@ -107,7 +107,7 @@ class Push:
             return
         with trio.move_on_after(LAST_S, shield=True):
             try:
-                while (batch := await self._ready()) is not None and await self._send(batch) == 0:
+                while (batch := await self._ready()) is not None and await self.send(batch) == 0:
                     pass
             except (AuditUnavailable, sqlite3.Error, OSError, LeafMissing):
                 return
@@ -200,8 +200,8 @@ class Push:
 
     # -- one batch
 
-    async def _send(self, batch: Batch) -> float:
-        """Seconds until the next."""
+    async def send(self, batch: Batch) -> float:
+        """Sends one batch and deals with the answer. Returns the seconds until the next."""
         for seq in batch.left_out:
             log.warning(log.AUDIT_DETAILS_LEFT_OUT, seq=seq)
         sent = self._control.numbered("audit", batch.body)

@@ -3,11 +3,21 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import trio
 
 from gatewayd.approvals.gate import Gate
-from gatewayd.approvals.messages import Approved, GateAnswer, GateAsk, Outcome, Pending, Status, StatusAsked, Wait
+from gatewayd.approvals.messages import (
+    Approved,
+    GateAnswer,
+    GateAsk,
+    Outcome,
+    Pending,
+    Status,
+    StatusAsked,
+    Wait,
+)
 from gatewayd.audit.events import DEFAULT_DATABASE, Agent
 from gatewayd.audit.service import open_audit
 from gatewayd.config.bounds import DATABASE_BOUNDS, DatabaseBounds
@@ -19,6 +29,7 @@ from gatewayd.corridor.hold import NOBODY, Client, HeldWrites
 from gatewayd.corridor.pipeline import run
 from gatewayd.policy.file.load import load_policies
 from gatewayd.policy.file.model import Policy
+from tests.daemon.daemon_rig import chains
 
 TABLES = """
 CREATE TABLE accounts (id integer PRIMARY KEY, owner text NOT NULL, balance integer NOT NULL DEFAULT 0);
@@ -124,3 +135,8 @@ async def held(
             Gateway(audit, {DEFAULT_DATABASE: database}, masking=Masking(Secret("salt")), approvals=approvals), approvals, folder
         )
         nursery.cancel_scope.cancel()
+
+
+def own_chains(folder: Path) -> list[list[tuple[str, dict[str, Any]]]]:
+    """Without the previews."""
+    return [chain for chain in chains(folder).values() if "preview_of" not in chain[0][1]]

@@ -12,8 +12,7 @@ from gatewayd.approvals.desk.requests import Requests
 from gatewayd.approvals.messages import Approved, GateAnswer, GateAsk, Wait
 from gatewayd.audit.ids import new_ulid
 from gatewayd.corridor.answer import Answered, Broken, OnHold, Refused
-from tests.approvals.gates import TABLES, ToldGate, approve, held, policy_text
-from tests.approvals.test_approvals_corridor import own_chains
+from tests.approvals.gates import TABLES, ToldGate, approve, held, own_chains, policy_text
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import kinds
 

@@ -1,7 +1,6 @@
 """A held write in the corridor: what runs, what is recorded, and what the gate is told (docs/approvals.md, In the corridor)."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
@@ -9,18 +8,13 @@ import trio
 from gatewayd.approvals.gate import Unavailable
 from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, GateDenied, Outcome, Pending, Wait
 from gatewayd.corridor.answer import Answered, Broken, OnHold, Refused
-from tests.approvals.gates import FAR, TABLES, WRITE, ToldGate, approve, held, policy, policy_text
+from tests.approvals.gates import FAR, TABLES, WRITE, ToldGate, approve, held, own_chains, policy, policy_text
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import chains, kinds
 
 
 def balances(postgres: Postgres, dsn: str) -> int:
     return int(postgres.execute("SELECT sum(balance) FROM accounts", dsn))
-
-
-def own_chains(folder: Path) -> list[list[tuple[str, dict[str, Any]]]]:
-    """Without the previews."""
-    return [chain for chain in chains(folder).values() if "preview_of" not in chain[0][1]]
 
 
 async def told(gate: ToldGate) -> list[Outcome]:

@@ -10,13 +10,13 @@ import pytest
 import trio
 from mcp import Client
 
+from gatewayd.approvals.desk.requests import EXPIRES_MS
 from tests.approvals.desks import TOKEN, OpenDesk, desk
 from tests.approvals.gates import TABLES, WRITE
 from tests.cli.gatewayd_process import run
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import PATIENCE_S, Agent, chains, gatewayd, kinds, stdio_agent, until, variables
+from tests.daemon.daemon_rig import PATIENCE_S, Agent, ask, chains, gatewayd, kinds, stdio_agent, until, variables
 from tests.daemon.operators_rig import Operator, operated
-from tests.daemon.test_daemon_tools import ask
 
 # The SDK's HTTP transport leaves its response generators to the collector, which then warns; nothing of ours is in them.
 pytestmark = [
@@ -115,7 +115,7 @@ async def is_denied_then_expires(client: Client, open_desk: OpenDesk, mark: str)
 
     other = "DELETE FROM log WHERE id = 1" + mark
     held, _ = await ask(client, "query", sql=other, intent=INTENT)
-    open_desk.requests._file.execute("UPDATE requests SET expires_ms = 1 WHERE approval_id = ?", (held["approval_id"],))
+    open_desk.ahead_ms += EXPIRES_MS
     assert (await ask(client, "check_approval", approval_id=held["approval_id"]))[0]["status"] == "expired"
     expired, is_error = await ask(client, "query", sql=other, intent=INTENT)
     assert (is_error, expired["policy_rule"]) == (True, "approval_expired")
@@ -139,7 +139,7 @@ async def goes(operator: Operator, open_desk: OpenDesk, era: str, how: str) -> N
     async with trio.open_nursery() as nursery:
         cancelled = await nursery.start(asks_until_cancelled, url, era, how, sql)
         request = await open_desk.open_request()
-        await until(lambda: bool(open_desk.service._changed.statistics().tasks_waiting))
+        await until(lambda: request.approval_id in open_desk.requests.waited_for)
         cancelled.cancel()
     if how == "cancels" or era == "auto":  # in the handshake era a client that only goes away takes nothing back
         await until(lambda: operator.metrics()["gatewayd_approvals_held", ()] == 0)
@@ -220,7 +220,7 @@ async def test_draining_answers_held_calls_at_once(postgres: Postgres, tmp_path:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(call)
                 request = await open_desk.open_request()
-                await until(lambda: bool(open_desk.service._changed.statistics().tasks_waiting))
+                await until(lambda: request.approval_id in open_desk.requests.waited_for)
                 began = trio.current_time()
                 code = await trio.to_thread.run_sync(running.stop)
             assert (code, answers[0]["status"], answers[0]["approval_id"]) == (0, "awaiting_approval", request.approval_id)

@@ -10,6 +10,7 @@ import pytest
 import trio
 import trio.testing
 
+from gatewayd.approvals.desk.service import PATH
 from gatewayd.approvals.gate import Unavailable
 from gatewayd.approvals.http_gate import BODY_BYTES, HttpGate
 from gatewayd.approvals.messages import TEXT_BYTES, Approved, Expired, GateDenied, Outcome, Pending, Status, StatusAsked, Wait
@@ -200,14 +201,20 @@ async def test_too_many_requests_say_when_to_come_back() -> None:
     assert failure.value.retry_after_s == 17
 
 
-async def test_a_gate_that_comes_back_is_told_of_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_a_gate_that_takes_another_token_says_which_variable_gives_it(tmp_path: Path) -> None:
     async with desk(tmp_path / "r.db") as open_desk, gate(open_desk.url, "another") as stranger:
+        with pytest.raises(Unavailable, match="GATEWAY_APPROVAL_TOKEN"):
+            await stranger.status(StatusAsked("a"), 10)
+
+
+async def test_a_gate_that_comes_back_is_told_of_once(tmp_path: Path, free_port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    async with gate(f"http://127.0.0.1:{free_port}{PATH}") as client:
         for _ in range(2):
-            with pytest.raises(Unavailable, match="GATEWAY_APPROVAL_TOKEN"):
-                await stranger.status(StatusAsked("a"), 10)
-        stranger._client.headers["authorization"] = f"Bearer {TOKEN}"
-        for _ in range(2):
-            assert await stranger.status(StatusAsked("a"), 10) == Status("not_found")
+            with pytest.raises(Unavailable):
+                await client.status(StatusAsked("a"), 10)
+        async with desk(tmp_path / "r.db", port=free_port):
+            for _ in range(2):
+                assert await client.status(StatusAsked("a"), 10) == Status("not_found")
     told = capfd.readouterr().err
     assert [told.count(f'"approval gate {state}"') for state in ("unreachable", "reachable")] == [1, 1]
 

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from gatewayd.approvals.messages import Approved, GateAnswer, GateAsk
-from tests.approvals.desks import TOKEN, desk
+from tests.approvals.desks import TOKEN, WatchedRequests, desk
 from tests.approvals.gates import TABLES, WRITE
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import Agent, chains, gatewayd, kinds, until
@@ -21,28 +21,31 @@ def state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
 
 
+class StopsAtTheClaim(WatchedRequests):
+    pid: int | None = None
+
+    def answer(self, ask: GateAsk, now_ms: int) -> GateAnswer:
+        """The claim is on the disk and the answer about to be sent, to a process that does not read it."""
+        said = super().answer(ask, now_ms)
+        if self.pid is not None:
+            assert isinstance(said, Approved)
+            os.kill(self.pid, signal.SIGSTOP)
+        return said
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them")
-async def test_killed_with_the_approval_in_its_hands(
-    postgres: Postgres, tmp_path: Path, free_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_killed_with_the_approval_in_its_hands(postgres: Postgres, tmp_path: Path, free_port: int) -> None:
     dsn = postgres.create_database(TABLES)
-    async with desk(tmp_path / "r.db") as open_desk:
+    async with desk(tmp_path / "r.db", requests_type=StopsAtTheClaim) as open_desk:
         given = {"GATEWAY_APPROVAL_URL": open_desk.url, "GATEWAY_APPROVAL_TOKEN": TOKEN}
         with gatewayd(dsn, tmp_path, free_port, POLICY, **given) as running:
             pid = running.process.pid
             async with Agent(free_port) as agent:
                 first = await agent.query(WRITE)
                 assert open_desk.decide(first["approval_id"])
-                answer = open_desk.requests.answer
-
-                def claimed_and_stopped(ask: GateAsk, now_ms: int) -> GateAnswer:
-                    """The claim is on the disk and the answer about to be sent, to a process that does not read it."""
-                    said = answer(ask, now_ms)
-                    assert isinstance(said, Approved)
-                    os.kill(pid, signal.SIGSTOP)
-                    return said
-
-                monkeypatch.setattr(open_desk.requests, "answer", claimed_and_stopped)
+                requests = open_desk.requests
+                assert isinstance(requests, StopsAtTheClaim)
+                requests.pid = pid
 
                 async def run_it() -> None:
                     with pytest.raises(httpx.HTTPError):
@@ -52,7 +55,7 @@ async def test_killed_with_the_approval_in_its_hands(
                     nursery.start_soon(run_it)
                     await until(lambda: state_of(pid) == "T")
                     running.process.kill()
-                monkeypatch.undo()
+                requests.pid = None
         assert [kinds(chain) for chain in chains(tmp_path).values() if "preview_of" not in chain[0][1]] == ["ATTEMPTED"] * 2
         with gatewayd(dsn, tmp_path, free_port, POLICY, **given):
             async with Agent(free_port) as agent:

@@ -15,7 +15,7 @@ from gatewayd.sql.facts.statement import Statement
 from tests.approvals.gates import TABLES, WRITE, ToldGate, approve, held, policy_text
 from tests.conftest import Postgres, StartPostgres
 from tests.daemon.daemon_rig import chains, kinds
-from tests.faults.test_faults_cancel import CancelAt
+from tests.faults.cancel_at import CancelAt
 
 MORE = """
 CREATE TABLE parts (id integer, region text) PARTITION BY LIST (region);

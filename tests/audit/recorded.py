@@ -27,15 +27,17 @@ NOW_MS = 1_750_000_000_000
 class Recorder:
     """A file that rows are put into, a call at a time."""
 
-    def __init__(self, path: Path, seed: int = 0, key: SigningKey = KEY) -> None:
+    def __init__(self, path: Path, seed: int = 0, key: SigningKey = KEY, *, file_type: type[AuditFile] = AuditFile) -> None:
         self.path = path
+        self.numbers: Iterator[int] = itertools.count()
+        """Of the calls: each tells its call the time."""
         self._random = random.Random(seed)
-        self._numbers = itertools.count()
         self.key = key
+        self._file_type = file_type
         self.open()
 
     def open(self) -> None:
-        self.file = AuditFile(str(self.path), "normal", self.key)
+        self.file = self._file_type(str(self.path), "normal", self.key)
         self.ids = RisingIds(self._random.randbytes)
         self.file.start(self.ids)
 
@@ -65,7 +67,7 @@ class Recorder:
         self.file.insert([(self.ids.next(event.ts_ms), row_of(event)) for event in events])
 
     def _call(self) -> tuple[str, list[Event]]:
-        number = next(self._numbers)
+        number = next(self.numbers)
         draw = self._random
         now = NOW_MS + number * 7
         query_id = QueryId(ulid_text(now << 80 | draw.getrandbits(79)))

@@ -20,7 +20,7 @@ from gatewayd.operators.audit_pull import audit_routes
 from gatewayd.operators.guard import Guard
 from tests.audit.audit_calls import Calls, rows_of
 from tests.audit.recorded import faults_of, verdict_of
-from tests.http.test_http_audit import BEARER, TOKEN, serving
+from tests.http.operators_served import BEARER, TOKEN, serving
 
 SECRET = "canary-4711"
 

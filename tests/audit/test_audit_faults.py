@@ -57,6 +57,16 @@ async def unavailable(audit: Audit, calls: Calls, reason: str, sql: str = "SELEC
     assert audit.path not in failed.value.reason  # an agent reads it
 
 
+async def given_up(audit: Audit) -> None:
+    """The file is closed after any failure, and is opened anew for the next that needs it."""
+
+    def fail(_file: AuditFile) -> None:
+        raise OSError("as a disk would")
+
+    with pytest.raises(AuditUnavailable):
+        await audit.call(fail)
+
+
 async def test_a_file_that_cannot_grow_refuses_everything_and_recovers(
     path: str, calls: Calls, view: FileView, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,8 +106,7 @@ async def test_a_disk_turned_read_only_refuses_everything_and_recovers(small_dis
     path = str(small_disk / "audit.db")
     async with open_audit(path) as audit:
         await calls.whole(audit)
-        audit._queue._committer._give_up_file()  # a mount with a file open for writing cannot be turned
-        audit._reader.close()
+        await given_up(audit)  # a mount with a file open for writing cannot be turned
         subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
         await unavailable(audit, calls, "read-?only|unable to open")
         subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
@@ -216,7 +225,7 @@ async def test_a_row_refused_for_the_one_before_it_is_no_recovery(
 async def test_a_damaged_file_is_refused_while_running(path: str, calls: Calls) -> None:
     async with open_audit(path) as audit:
         await calls.whole(audit)
-        audit._queue._committer._give_up_file()
+        await given_up(audit)
         Path(path).write_bytes(b"\xff" * 8192)
         await unavailable(audit, calls, "not a database")
         Path(path).unlink()
@@ -247,15 +256,22 @@ async def test_rows_that_wait_behind_a_failed_attempt_are_not_written(path: str,
     standing, go_on = trio.Event(), threading.Event()
     token = trio.lowlevel.current_trio_token()
 
-    def fail(file: AuditFile) -> None:
-        file._connection.execute("PRAGMA query_only = 1")
+    connections: list[sqlite3.Connection] = []
+
+    class Refusing(AuditFile):
+        def connect(self) -> sqlite3.Connection:
+            connections.append(super().connect())
+            return connections[-1]
+
+    def fail(_file: AuditFile) -> None:
+        connections[-1].execute("PRAGMA query_only = 1")
         token.run_sync_soon(standing.set)
         go_on.wait()
 
     query = calls.query()
-    async with open_audit(path) as audit:
+    async with open_audit(path, file_type=Refusing) as audit:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(audit._queue.call, fail)
+            nursery.start_soon(audit.call, fail)
             await standing.wait()
             for _ in range(7):
                 await audit.attempted(calls.query(), calls.attempted("x" * (1 << 20)))

@@ -1,5 +1,6 @@
 """The file itself: its shape, who may open it, and what is refused at start."""
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.audit.file import AuditFileUnusable, Synchronous
+from gatewayd.audit.file import AuditFile, AuditFileUnusable, Synchronous
 from gatewayd.audit.schema import APPLICATION_ID
 from gatewayd.audit.service import AuditFileLocked, open_audit
 from tests.audit.audit_calls import Calls, FileView
@@ -162,9 +163,12 @@ async def test_a_folder_that_may_not_be_written_is_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize(("synchronous", "value"), [("normal", 1), ("full", 2)])
 async def test_synchronous_is_what_was_asked_for(path: str, synchronous: Synchronous, value: int) -> None:
     async with open_audit(path, synchronous) as audit:
-        found: list[object] = []
-        await audit._queue.call(lambda file: found.append(file._connection.execute("PRAGMA synchronous").fetchone()))
-    assert found == [(value,)]
+
+        def asked(file: AuditFile) -> object:
+            with contextlib.closing(file.connect()) as connection:  # another one that writes, made as its own is
+                return connection.execute("PRAGMA synchronous").fetchone()
+
+        assert await audit.call(asked) == (value,)
 
 
 _INSERT = "INSERT INTO audit_events VALUES (?, '', '', '', '', '', '', '', 1, '', '{}', 3, NULL, NULL, NULL)"

@@ -11,58 +11,19 @@ from pathlib import Path
 import pytest
 import trio
 
-from gatewayd.audit.file import AuditFile, Synchronous, _connect
+from gatewayd.audit.file import AuditFile, HeadDraft
 from gatewayd.audit.heads import unproved_head
 from gatewayd.audit.last_head import LastHead
 from gatewayd.audit.leaf import commitment_of, facts_of, leaf_of
 from gatewayd.audit.pace import Pace
 from gatewayd.audit.rows import COLUMNS
-from gatewayd.audit.schema import APPLICATION_ID
 from gatewayd.audit.service import IdentityRefused, open_audit
 from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.keys.identity import FILE_NAME, load_identity, verifier_of
 from gatewayd.keys.note import VerifierKey
+from tests.audit import format_1
 from tests.audit.audit_calls import Calls, rows_of
-from tests.audit.recorded import NOW_MS, TRUSTED, Recorder, faults_of, verdict_of
-
-FORMAT_1 = f"""
-CREATE TABLE audit_events (
-  id TEXT NOT NULL PRIMARY KEY,
-  query_id TEXT NOT NULL,
-  tenant_id TEXT NOT NULL,
-  database TEXT NOT NULL,
-  agent_name TEXT,
-  agent_version TEXT,
-  agent_intent TEXT,
-  mcp_token_id TEXT,
-  ts INTEGER NOT NULL,
-  event_type TEXT NOT NULL,
-  payload TEXT NOT NULL,
-  schema_version INTEGER NOT NULL
-);
-CREATE INDEX audit_events_query_id ON audit_events (query_id);
-CREATE INDEX audit_events_tenant_ts ON audit_events (tenant_id, ts DESC);
-CREATE INDEX audit_events_event_type_ts ON audit_events (event_type, ts DESC);
-CREATE INDEX audit_events_database_ts ON audit_events (database, ts DESC);
-CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL);
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = 1;
-"""
-
-
-def of_format_1(path: Path, rows: int) -> None:
-    """A file as the gatewayd before wrote it."""
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.executescript(FORMAT_1)
-        payload = '{"sql_raw":"SELECT 1","sql_fingerprint":"0123456789abcdef"}'
-        connection.executemany(
-            f"INSERT INTO audit_events VALUES ({', '.join('?' * len(COLUMNS))})",
-            (
-                (f"01ARZ3NDEK{number:016d}", f"01ARZ3NDEK{number:016d}", "__self_host__", "__default__", "a", None, None, None,
-                 NOW_MS - rows + number, "ATTEMPTED", payload, 3)
-                for number in range(rows)
-            ),
-        )  # fmt: skip
+from tests.audit.recorded import TRUSTED, Recorder, faults_of, verdict_of
 
 
 def trusted(path: Path | str) -> list[VerifierKey]:
@@ -77,7 +38,7 @@ def messages(text: str) -> list[str]:
 
 def test_a_file_of_format_1_is_converted_and_its_rows_stay(tmp_path: Path) -> None:
     path = tmp_path / "audit.db"
-    of_format_1(path, 50)
+    format_1.write(path, 50)
     assert any("format 1" in finding.what for finding in verdict_of(path).findings)
     recording = Recorder(path)
     recording.calls(5)
@@ -95,7 +56,7 @@ def test_a_file_of_format_1_is_converted_and_its_rows_stay(tmp_path: Path) -> No
     assert not faults_of(path)
 
 
-def steps_of_opening(path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+def steps_of_opening(path: Path) -> int:
     """How many instructions SQLite runs until the file is open: they grow with the rows that it reads."""
     steps = 0
 
@@ -104,36 +65,35 @@ def steps_of_opening(path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
         steps += 1
         return 0
 
-    def connect(path: str, synchronous: Synchronous) -> sqlite3.Connection:
-        connection = _connect(path, synchronous)
-        connection.set_progress_handler(count, 1)
-        return connection
+    class Counted(AuditFile):
+        def connect(self) -> sqlite3.Connection:
+            connection = super().connect()
+            connection.set_progress_handler(count, 1)
+            return connection
 
-    with monkeypatch.context() as patch:
-        patch.setattr("gatewayd.audit.file._connect", connect)
-        Recorder(path).file.close()
+    Recorder(path, file_type=Counted).file.close()
     return steps
 
 
-def test_what_a_start_reads_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_start_reads_does_not_grow_with_the_file(tmp_path: Path) -> None:
     converted: set[int] = set()
     opened: set[int] = set()
     for rows in (100, 10_000):
         path = tmp_path / f"{rows}.db"
-        of_format_1(path, rows)
-        converted.add(steps_of_opening(path, monkeypatch))
+        format_1.write(path, rows)
+        converted.add(steps_of_opening(path))
         recording = Recorder(path)
         recording.calls(rows // 10)
         recording.close()
-        opened.add(steps_of_opening(path, monkeypatch))
+        opened.add(steps_of_opening(path))
         assert not faults_of(path)
     assert len(converted) == len(opened) == 1
     assert max(converted | opened) < 1500
 
 
-def test_where_sqlite_forbids_the_hand_over_the_index_is_made_by_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_sqlite_forbids_the_hand_over_the_index_is_made_by_reading(tmp_path: Path) -> None:
     path = tmp_path / "audit.db"
-    of_format_1(path, 50)
+    format_1.write(path, 50)
 
     is_denied = False
     denied = 0
@@ -147,13 +107,13 @@ def test_where_sqlite_forbids_the_hand_over_the_index_is_made_by_reading(tmp_pat
         denied += 1
         return sqlite3.SQLITE_DENY
 
-    def connect(path: str, synchronous: Synchronous) -> sqlite3.Connection:
-        connection = _connect(path, synchronous)
-        connection.set_authorizer(authorize)
-        return connection
+    class Guarded(AuditFile):
+        def connect(self) -> sqlite3.Connection:
+            connection = super().connect()
+            connection.set_authorizer(authorize)
+            return connection
 
-    monkeypatch.setattr("gatewayd.audit.file._connect", connect)
-    recording = Recorder(path)
+    recording = Recorder(path, file_type=Guarded)
     recording.calls(5)
     recording.close()
     assert denied
@@ -272,24 +232,20 @@ async def test_heads_come_while_there_is_something_new_and_at_the_stop(
     assert signed.size == 8
 
 
-async def test_nothing_is_signed_before_the_log_is_synced_past_it(
-    path: str, calls: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nothing_is_signed_before_the_log_is_synced_past_it(path: str, calls: Calls) -> None:
     synced: list[int] = []
-    sync_log, keep_head = AuditFile.sync_log, AuditFile.keep_head
 
-    def syncing(file: AuditFile) -> None:
-        size = file.size
-        sync_log(file)
-        synced.append(size)
+    class Noted(AuditFile):
+        def sync_log(self) -> None:
+            size = self.size
+            super().sync_log()
+            synced.append(size)
 
-    def keeping(file: AuditFile, draft: object) -> str | None:
-        assert draft.tree.size <= synced[-1]  # type: ignore[attr-defined]
-        return keep_head(file, draft)  # type: ignore[arg-type]
+        def keep_head(self, draft: HeadDraft) -> str | None:
+            assert draft.tree.size <= synced[-1]
+            return super().keep_head(draft)
 
-    monkeypatch.setattr(AuditFile, "sync_log", syncing)
-    monkeypatch.setattr(AuditFile, "keep_head", keeping)
-    async with open_audit(path, pace=Pace(head_s=0.01)) as audit:
+    async with open_audit(path, pace=Pace(head_s=0.01), file_type=Noted) as audit:
         for _ in range(30):
             await calls.whole(audit)
         await audit.head()

@@ -16,8 +16,8 @@ from gatewayd.audit.reader import connect_for_reading
 from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.keys.identity import verifier_of
 from tests.audit import second_verifier
+from tests.audit.random_change import random_change
 from tests.audit.recorded import KEY, NOW_MS, TRUSTED, Recorder, change, faults_of
-from tests.audit.test_audit_verify import random_change
 
 OWN = str(TRUSTED[0])
 

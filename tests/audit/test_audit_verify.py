@@ -19,6 +19,7 @@ from gatewayd.audit.rows import COLUMNS
 from gatewayd.audit.tree import CompactRange
 from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.keys.identity import verifier_of
+from tests.audit.random_change import random_change
 from tests.audit.recorded import KEY, TRUSTED, Recorder, change, faults_of, recorder, verdict_of
 
 Change = str | Callable[[sqlite3.Connection], object]
@@ -184,7 +185,7 @@ def test_a_clock_set_back_is_a_note_and_no_fault(tmp_path: Path) -> None:
     path = tmp_path / "audit.db"
     with recorder(path) as recording:
         recording.calls(5)
-        recording._numbers = iter(range(-100_000, 0))  # type: ignore[assignment]  # an hour back
+        recording.numbers = iter(range(-100_000, 0))  # an hour back
         recording.calls(5)
     verdict = verdict_of(path)
     assert not verdict.faults
@@ -200,52 +201,6 @@ def test_rows_after_the_last_head_are_told_of(tmp_path: Path) -> None:
     assert not verdict.faults
     assert any("not under a signed head yet" in finding.what for finding in verdict.findings)
     recording.close()
-
-
-def random_change(connection: sqlite3.Connection, draw: random.Random) -> None:
-    """One change to one place, of a kind that somebody with SQLite at hand could make."""
-    table = draw.choices(["audit_events", "meta", "checkpoints"], [8, 1, 1])[0]
-    (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-    keys = {"audit_events": "id", "meta": "key", "checkpoints": "size"}
-    key = keys[table]
-    (chosen,) = connection.execute(
-        f"SELECT {key} FROM {table} ORDER BY {key} LIMIT 1 OFFSET ?", (draw.randrange(rows),)
-    ).fetchone()
-    columns = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
-    kind = draw.random()
-    if kind < 0.08:
-        connection.execute(f"DELETE FROM {table} WHERE {key} = ?", (chosen,))
-    elif kind < 0.12 and table == "audit_events":
-        connection.execute("DELETE FROM audit_events WHERE id >= ?", (chosen,))
-    elif kind < 0.16 and table == "audit_events":
-        connection.execute(
-            f"INSERT INTO audit_events SELECT substr(id, 1, 25) || '!', {', '.join(columns[1:12])}, NULL, NULL, NULL"
-            " FROM audit_events WHERE id = ?",
-            (chosen,),
-        )
-    elif kind < 0.22 and table == "audit_events":
-        (other,) = connection.execute("SELECT id FROM audit_events ORDER BY random() LIMIT 1").fetchone()
-        connection.execute("UPDATE audit_events SET id = 'x' WHERE id = ?", (chosen,))
-        connection.execute("UPDATE audit_events SET id = ? WHERE id = ?", (chosen, other))
-        connection.execute("UPDATE audit_events SET id = ? WHERE id = 'x'", (other,))
-    else:
-        column = draw.choice(columns)
-        (value,) = connection.execute(f"SELECT {column} FROM {table} WHERE {key} = ?", (chosen,)).fetchone()
-        connection.execute(f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {key} = ?", (altered(value, draw), chosen))
-
-
-def altered(value: object, draw: random.Random) -> object:
-    match value:
-        case int():
-            return value + draw.choice([-1, 1, 1000])
-        case bytes() if value:
-            place = draw.randrange(len(value))
-            return value[:place] + bytes([value[place] ^ (1 << draw.randrange(8))]) + value[place + 1 :]
-        case str() if value:
-            place = draw.randrange(len(value))
-            return value[:place] + draw.choice(["", " ", "x", "1", '"', "\n", chr(ord(value[place]) ^ 1)]) + value[place + 1 :]
-        case _:
-            return draw.choice(["", "x", 0, b"\x00"])
 
 
 def random_bytes(path: Path, draw: random.Random) -> None:

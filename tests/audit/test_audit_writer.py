@@ -35,7 +35,7 @@ class Standstill:
 
         self._nursery_context = trio.open_nursery()
         self._nursery = await self._nursery_context.__aenter__()
-        self._nursery.start_soon(self._audit._queue.call, stand)
+        self._nursery.start_soon(self._audit.call, stand)
         await self._reached.wait()
         return self
 
@@ -252,7 +252,8 @@ async def test_a_bug_in_the_thread_ends_the_service_and_every_waiter(path: str, 
         async with open_audit(path) as audit:
             try:
                 await audit.attempted(calls.query(), calls.attempted())
-                await audit._queue.call(bug)
+                with pytest.raises(AuditUnavailable, match="stopped"):
+                    await audit.call(bug)
                 await trio.sleep_forever()
             finally:
                 with trio.CancelScope(shield=True), pytest.raises(AuditUnavailable, match="stopped"):

@@ -20,7 +20,6 @@ from time import process_time
 
 import msgspec
 
-from gatewayd.audit import schema
 from gatewayd.audit.events import EVENT_TYPE, SCHEMA_VERSION, Agent, Attempted, Decided, Event, Executed, Query, QueryId
 from gatewayd.audit.file import AuditFile
 from gatewayd.audit.ids import RisingIds, new_ulid
@@ -29,6 +28,7 @@ from gatewayd.audit.rows import COLUMNS, row_of
 from gatewayd.audit.verify import Verifier
 from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.keys.identity import verifier_of
+from tests.audit import format_1
 from tests.bench.run import postgresql
 from tests.bench.servers import gatewayd, generator, running
 
@@ -74,8 +74,7 @@ def format_1_file(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
     for pragma in ("journal_mode = WAL", "synchronous = normal", "wal_autocheckpoint = 0", "secure_delete = ON"):
         connection.execute(f"PRAGMA {pragma}")
-    for statement in f"{schema._EVENTS}\n);{schema._INDEXES}".split(";"):
-        connection.execute(statement)
+    connection.executescript(format_1.TABLES)
     return connection
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.audit.test_audit_format_2 import of_format_1
+from tests.audit import format_1
 from tests.cli.conftest import STATEMENTS, Served, leaves_no_trace
 from tests.cli.gatewayd_process import run, run_on_terminal, serving
 
@@ -47,7 +47,7 @@ def test_rows_say_where_they_stand_in_the_tree(served: Served) -> None:
 
 def test_a_file_of_format_1_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "audit.db"
-    of_format_1(path, 3)
+    format_1.write(path, 3)
     shown = run(["audit", "since", "0"], {"DB_PATH": str(path)})
     assert [(row["seq"], row["instance"]) for row in map(json.loads, shown.stdout.splitlines())] == [(None, None)] * 3
     assert "no seq" in run_on_terminal(["audit", "tail"], {"DB_PATH": str(path)})[1]

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import trio
 
+from gatewayd.control.bounds import CONTROL_BOUNDS, ControlBounds
 from gatewayd.control.console import Console
 from gatewayd.control.daemon import ControlPlane
 from gatewayd.control.settings import ControlSettings, load_control_settings, with_secrets
@@ -100,7 +101,9 @@ class Plane(msgspec.Struct):
 
 
 @asynccontextmanager
-async def serving(settings: ControlSettings, *, disturbed: bool = True) -> AsyncIterator[Plane]:
+async def serving(
+    settings: ControlSettings, *, disturbed: bool = True, bounds: ControlBounds = CONTROL_BOUNDS
+) -> AsyncIterator[Plane]:
     """Runs one in this process until the block ends. Its store is disturbed as above."""
     ready = trio.Event()
     told: list[str | None] = []
@@ -112,7 +115,7 @@ async def serving(settings: ControlSettings, *, disturbed: bool = True) -> Async
     def make_store(dsn: str) -> Store:
         return Store(dsn, isolation="SERIALIZABLE", disturb=injected(11)) if disturbed else Store(dsn)
 
-    plane = ControlPlane(settings, on_ready, make_store)
+    plane = ControlPlane(settings, on_ready, make_store, bounds=bounds)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(plane.run)
         with trio.fail_after(60):
@@ -124,8 +127,14 @@ async def serving(settings: ControlSettings, *, disturbed: bool = True) -> Async
 
 
 @pytest.fixture
-async def plane(settings: ControlSettings) -> AsyncIterator[Plane]:
-    async with serving(settings) as plane:
+def bounds() -> ControlBounds:
+    """Of `plane`; a test that needs others is parametrized with them."""
+    return CONTROL_BOUNDS
+
+
+@pytest.fixture
+async def plane(settings: ControlSettings, bounds: ControlBounds) -> AsyncIterator[Plane]:
+    async with serving(settings, bounds=bounds) as plane:
         yield plane
 
 

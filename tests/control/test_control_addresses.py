@@ -11,7 +11,7 @@ from gatewayd.control.databases.address import address_problem
 from gatewayd.control.databases.connection_check import checked_connection
 from gatewayd.control.engines.home import Home
 from gatewayd.control.settings import ControlSettings
-from tests.control.test_control_projects import Api, api, console_of_plane, project
+from tests.control.api import Api, api, console_of_plane, project
 
 __all__ = ["api", "console_of_plane"]
 

@@ -18,7 +18,7 @@ from tests.conftest import Postgres
 from tests.control.browser import TLS, Browser
 from tests.control.conftest import Plane
 from tests.control.linked_rig import PATIENCE_S, SHOP, Agent, Linked, Project, new_project
-from tests.control.test_control_approvals_live import decide, reviewer, the_pending
+from tests.control.reviewing import decide, reviewer, the_pending
 
 __all__ = ["reviewer"]
 POLICY = "table_access: {default: read_write}\napprovals: {writes: true, hold_s: 50}\n"

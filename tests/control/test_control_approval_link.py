@@ -17,29 +17,28 @@ from gatewayd.link.formats.verdicts import ApprovalVerdict, grant_sha256, read_v
 from tests.control.browser import Browser
 from tests.control.conftest import Plane
 from tests.control.gateway_of_tests import TestGateway, now_ms
-from tests.control.test_control_gateway_pages import WHO, Who
-from tests.control.test_control_link import World, make_world, refusal
-from tests.control.test_control_people import invited
+from tests.control.invited import invited
+from tests.control.one_project import WHO, OneProject, Who, make_one_project, refusal
 
 MOVE = Statement("UPDATE projects SET org_id = $2 WHERE org_id = $1 AND project_id = $3")
 
 
 @pytest.fixture
-async def world(plane: Plane, owner: Browser, store_url: str) -> AsyncIterator[World]:
+async def one_project(plane: Plane, owner: Browser, store_url: str) -> AsyncIterator[OneProject]:
     """A project in the organisation of `owner`."""
     store = Store(store_url)
-    world = await make_world(plane, store)
+    one_project = await make_one_project(plane, store)
     owners = (await store.rows(Who, WHO))[0].org_id
-    await store.run(MOVE, world.org, owners, world.project)
-    world.org = owners
-    yield world
+    await store.run(MOVE, one_project.org, owners, one_project.project)
+    one_project.org = owners
+    yield one_project
     store.close()
 
 
-def question(world: World, sql: str = "DELETE FROM orders", token: str | None = None) -> GateAsk:
+def question(one_project: OneProject, sql: str = "DELETE FROM orders", token: str | None = None) -> GateAsk:
     return GateAsk(
-        world.console.new_id(), "shop", sql, "tidy", "DELETE", ("public.orders",), world.org, "claude", "1", token, "f" * 16,
-        "row_changes", "ab" * 32,
+        one_project.console.new_id(), "shop", sql, "tidy", "DELETE", ("public.orders",), one_project.org, "claude", "1", token,
+        "f" * 16, "row_changes", "ab" * 32,
     )  # fmt: skip
 
 
@@ -61,19 +60,21 @@ async def asked(gateway: TestGateway, ask: GateAsk) -> ApprovalVerdict:
     return verdict(gateway, answer, sent, ask.query_id, grant_of(ask))
 
 
-async def decided(by: Browser, world: World, approval_id: str, decision: str = "approve", **headers: str) -> httpx.Response:
-    return await by.post(f"/projects/{world.project}/approvals/{approval_id}/decide", {"decision": decision}, **headers)
+async def decided(
+    by: Browser, one_project: OneProject, approval_id: str, decision: str = "approve", **headers: str
+) -> httpx.Response:
+    return await by.post(f"/projects/{one_project.project}/approvals/{approval_id}/decide", {"decision": decision}, **headers)
 
 
 async def test_a_wait_ends_with_a_signed_verdict_at_whichever_gateway_the_agent_goes_on(
-    world: World, plane: Plane, owner: Browser
+    one_project: OneProject, plane: Plane, owner: Browser
 ) -> None:
-    first, second = await world.gateway(1), await world.gateway(2)
-    ask = question(world)
+    first, second = await one_project.gateway(1), await one_project.gateway(2)
+    ask = question(one_project)
     told = await asked(first, ask)
     assert told.status == "pending"
     assert told.approval_id is not None
-    wait = Wait(told.approval_id, world.console.new_id(), None, 50)
+    wait = Wait(told.approval_id, one_project.console.new_id(), None, 50)
     found: list[ApprovalVerdict] = []
 
     async def waiting() -> None:
@@ -82,7 +83,7 @@ async def test_a_wait_ends_with_a_signed_verdict_at_whichever_gateway_the_agent_
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(waiting)
-        assert (await decided(owner, world, told.approval_id)).status_code == 303
+        assert (await decided(owner, one_project, told.approval_id)).status_code == 303
     assert [(each.status, each.by, each.approval_id) for each in found] == [("approved", "Ada", told.approval_id)]
     answer, sent = await first.ask("approval_status", StatusAsked(told.approval_id))
     assert verdict(first, answer, sent, "", "").status == "consumed"
@@ -92,20 +93,20 @@ async def test_a_wait_ends_with_a_signed_verdict_at_whichever_gateway_the_agent_
     assert verdict(first, answer, sent, "", "").status == "executed"
 
 
-async def test_a_replayed_question_claims_nothing_more(world: World, owner: Browser) -> None:
-    gateway, ask = await world.gateway(), question(world)
+async def test_a_replayed_question_claims_nothing_more(one_project: OneProject, owner: Browser) -> None:
+    gateway, ask = await one_project.gateway(), question(one_project)
     sent = gateway.request("approval", ask)
     first = verdict(gateway, await gateway.send(sent), sent, ask.query_id, grant_of(ask))
-    await decided(owner, world, first.approval_id or "")
+    await decided(owner, one_project, first.approval_id or "")
     for _ in range(2):  # the same envelope again, as somebody on the network could send it
         again = verdict(gateway, await gateway.send(sent), sent, ask.query_id, grant_of(ask))
         assert again.status == "approved"
-    other = msgspec.structs.replace(ask, query_id=world.console.new_id())
+    other = msgspec.structs.replace(ask, query_id=one_project.console.new_id())
     assert (await asked(gateway, other)).status == "pending"
 
 
-async def test_what_a_gateway_may_not_ask_is_no_verdict(world: World, owner: Browser) -> None:
-    gateway, ask = await world.gateway(), question(world)
+async def test_what_a_gateway_may_not_ask_is_no_verdict(one_project: OneProject, owner: Browser) -> None:
+    gateway, ask = await one_project.gateway(), question(one_project)
     told = await asked(gateway, ask)
     assert (await gateway.ask("approval", {"sql": "x"}))[0].status_code == 400
     wait = Wait(told.approval_id or "", ask.query_id, "another token", 5)
@@ -114,14 +115,16 @@ async def test_what_a_gateway_may_not_ask_is_no_verdict(world: World, owner: Bro
     assert verdict(gateway, answer, sent, "", "").status == "not_found"
     answer, sent = await gateway.ask("approval", msgspec.structs.replace(ask, sql="DELETE FROM payroll"))
     assert answer.status_code == 200  # another write, and nothing was claimed by this query_id yet
-    await owner.post(f"/projects/{world.project}/gateways/{gateway.id}/standing", {"change": "cut", "note": "odd"})
-    answer, sent = await gateway.ask("approval", question(world))
+    await owner.post(f"/projects/{one_project.project}/gateways/{gateway.id}/standing", {"change": "cut", "note": "odd"})
+    answer, sent = await gateway.ask("approval", question(one_project))
     assert refusal(gateway, answer, sent).reason == "cut"
 
 
-async def test_only_a_session_of_a_reviewer_on_our_own_page_decides(world: World, plane: Plane, owner: Browser) -> None:
-    gateway = await world.gateway()
-    approval_id = (await asked(gateway, question(world))).approval_id or ""
+async def test_only_a_session_of_a_reviewer_on_our_own_page_decides(
+    one_project: OneProject, plane: Plane, owner: Browser
+) -> None:
+    gateway = await one_project.gateway()
+    approval_id = (await asked(gateway, question(one_project))).approval_id or ""
     made = await owner.post("/keys", {"name": "ci", "scopes": ["project.approvals", "project.policy"]})
     key = made.text.partition('class="once">')[2].partition("<")[0]
     assert key.startswith("gk_")
@@ -133,13 +136,13 @@ async def test_only_a_session_of_a_reviewer_on_our_own_page_decides(world: World
         (owner, {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}, 403),
     ]
     for browser, headers, status in tries:
-        answer = await decided(browser, world, approval_id, **headers)
+        answer = await decided(browser, one_project, approval_id, **headers)
         assert answer.status_code == status
         assert answer.headers.get("location", "/sign-in").startswith("/sign-in")
     for method in ("GET", "PUT", "HEAD"):
-        path = f"/projects/{world.project}/approvals/{approval_id}/decide?decision=approve"
+        path = f"/projects/{one_project.project}/approvals/{approval_id}/decide?decision=approve"
         assert (await owner.send(method, path)).status_code in (403, 404, 405)
-    api = f"/api/v1/projects/{world.project}/approvals/{approval_id}/decide"
+    api = f"/api/v1/projects/{one_project.project}/approvals/{approval_id}/decide"
     bearer = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     assert (await owner.send("POST", api, b'{"decision":"approve"}', headers=bearer)).status_code in (404, 405)
     bad: list[dict[str, Any]] = [
@@ -149,5 +152,5 @@ async def test_only_a_session_of_a_reviewer_on_our_own_page_decides(world: World
         {"decision": "approve", "note": "x" * 3000},
     ]
     for form in bad:
-        assert (await owner.post(f"/projects/{world.project}/approvals/{approval_id}/decide", form)).status_code == 400
-    assert [each.id for each in (await pending(world.console, world.project)).requests] == [approval_id]
+        assert (await owner.post(f"/projects/{one_project.project}/approvals/{approval_id}/decide", form)).status_code == 400
+    assert [each.id for each in (await pending(one_project.console, one_project.project)).requests] == [approval_id]

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import trio
 
@@ -15,7 +14,7 @@ from tests.conftest import Postgres
 from tests.control.browser import Browser
 from tests.control.conftest import Plane
 from tests.control.linked_rig import SHOP, Agent, Linked, Project, linked, new_project, until
-from tests.control.test_control_people import invited
+from tests.control.reviewing import decide, the_pending
 
 HELD = """
 databases:
@@ -31,11 +30,6 @@ def shop(postgres: Postgres) -> str:
     return postgres.create_database(SHOP)
 
 
-@pytest.fixture
-async def reviewer(plane: Plane, owner: Browser) -> Browser:
-    return await invited(owner, plane, "rita@example.com", "reviewer")
-
-
 @asynccontextmanager
 async def holding(project: Project, shop: str, folder: Path, port: int, hold_s: int = 0) -> AsyncIterator[tuple[Linked, Agent]]:
     """A gateway that holds every write for so long, and an agent of the owner's token."""
@@ -44,23 +38,6 @@ async def holding(project: Project, shop: str, folder: Path, port: int, hold_s: 
     async with linked(project, shop, folder, port) as gateway:
         await project.until_enforced(version)
         yield gateway, await Agent(gateway, token).begin()
-
-
-async def the_pending(project: Project) -> dict[str, Any]:
-    """The one request that waits, once it does."""
-    found: list[dict[str, Any]] = []
-
-    async def look() -> bool:
-        found[:] = (await project.ask("GET", "/approvals"))["requests"]
-        return bool(found)
-
-    await until(look, "a request")
-    (one,) = found
-    return one
-
-
-async def decide(by: Browser, project: Project, approval_id: str, decision: str = "approve", **form: Any) -> httpx.Response:
-    return await by.post(f"/projects/{project.id}/approvals/{approval_id}/decide", {"decision": decision, **form})
 
 
 def orders(postgres: Postgres, shop: str) -> int:

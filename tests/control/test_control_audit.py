@@ -25,13 +25,13 @@ from gatewayd.keys.note import VerifierKey, verifier_key
 from gatewayd.link.formats.answers import Ack, Conflict, read_answer
 from tests.control.conftest import Plane
 from tests.control.gateway_of_tests import Rows, TestGateway, now_ms
-from tests.control.test_control_link import World, freshness, make_world, refusal
+from tests.control.one_project import OneProject, freshness, make_one_project, refusal
 
 
 @pytest.fixture
-async def world(plane: Plane, store_url: str) -> AsyncIterator[World]:
+async def one_project(plane: Plane, store_url: str) -> AsyncIterator[OneProject]:
     store = Store(store_url)
-    yield await make_world(plane, store)
+    yield await make_one_project(plane, store)
     store.close()
 
 
@@ -42,22 +42,22 @@ async def acked(gateway: TestGateway, body: Any = None) -> Ack:
     return read_answer(answer.content, Ack, gateway.trust, now_ms(), gateway=gateway.id, request=sent.digest)
 
 
-async def found(world: World, **filters: Any) -> list[QuerySummary]:
+async def found(one_project: OneProject, **filters: Any) -> list[QuerySummary]:
     """All pages; a machine that is busy makes them short."""
     queries: list[QuerySummary] = []
-    page = await search(world.console.store, world.project, Filters(**filters), now_ms())
+    page = await search(one_project.console.store, one_project.project, Filters(**filters), now_ms())
     while page.next is not None:
         queries += page.queries
-        page = await search(world.console.store, world.project, Filters(**filters), now_ms(), page.next)
+        page = await search(one_project.console.store, one_project.project, Filters(**filters), now_ms(), page.next)
     return queries + page.queries
 
 
-async def open_findings(world: World) -> list[str]:
-    return sorted(each.kind for each in await world.console.store.rows(Finding, findings.OPEN, world.project))
+async def open_findings(one_project: OneProject) -> list[str]:
+    return sorted(each.kind for each in await one_project.console.store.rows(Finding, findings.OPEN, one_project.project))
 
 
-async def test_batches_are_acknowledged_under_the_tree_and_again_when_the_answer_was_lost(world: World) -> None:
-    gateway = await world.gateway()
+async def test_batches_are_acknowledged_under_the_tree_and_again_when_the_answer_was_lost(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     for _ in range(150):
         gateway.rows.query()
     ack = await acked(gateway, gateway.rows.batch(0, 300))
@@ -73,13 +73,13 @@ async def test_batches_are_acknowledged_under_the_tree_and_again_when_the_answer
     head = freshness(gateway, answer, sent).head
     assert head is not None
     assert (head.instance, head.size, head.root) == (gateway.rows.instance, 450, whole.root)
-    (total,) = await world.console.store.rows(DayCount, BY_DAY, world.project, "all", 0, 1_000_000)
+    (total,) = await one_project.console.store.rows(DayCount, BY_DAY, one_project.project, "all", 0, 1_000_000)
     assert (total.calls, total.denied, total.rows_read) == (150, 0, 450)
-    assert await open_findings(world) == []
+    assert await open_findings(one_project) == []
 
 
-async def test_another_row_at_a_held_place_is_a_conflict_with_its_proof(world: World) -> None:
-    gateway = await world.gateway()
+async def test_another_row_at_a_held_place_is_a_conflict_with_its_proof(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     for _ in range(100):
         gateway.rows.query()
     await acked(gateway)
@@ -101,15 +101,15 @@ async def test_another_row_at_a_held_place_is_a_conflict_with_its_proof(world: W
     # it goes on as a new instance from there
     restored.instance, restored.first_seq = restored.ulid(), 271
     assert (await acked(gateway, restored.batch(270, 330))).size == 60
-    assert await open_findings(world) == ["conflict", "fork"]
+    assert await open_findings(one_project) == ["conflict", "fork"]
     answer, sent = await gateway.poll()
     head = freshness(gateway, answer, sent).head
     assert head is not None
     assert (head.instance, head.size) == (restored.instance, 60)
 
 
-async def test_rows_that_do_not_lead_to_their_leaf_or_the_root_are_refused_and_change_nothing(world: World) -> None:
-    gateway = await world.gateway()
+async def test_rows_that_do_not_lead_to_their_leaf_or_the_root_are_refused_and_change_nothing(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     for _ in range(4):
         gateway.rows.query()
     good = gateway.rows.batch()
@@ -127,12 +127,12 @@ async def test_rows_that_do_not_lead_to_their_leaf_or_the_root_are_refused_and_c
     ):
         answer, _ = await gateway.push(bad)
         assert answer.status_code == 422, answer.text
-    assert await found(world) == []
+    assert await found(one_project) == []
     assert (await acked(gateway)).size == len(rows)
 
 
-async def test_rows_behind_a_gap_wait_unless_both_sides_have_lost_what_was_before(world: World) -> None:
-    gateway = await world.gateway()
+async def test_rows_behind_a_gap_wait_unless_both_sides_have_lost_what_was_before(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     for _ in range(200):
         gateway.rows.query()
     answer, sent = await gateway.push(gateway.rows.batch(300, 600))
@@ -141,11 +141,11 @@ async def test_rows_behind_a_gap_wait_unless_both_sides_have_lost_what_was_befor
     before.extend(gateway.rows.leaves[:300])
     assert (await acked(gateway, gateway.rows.batch(300, 550, gap=before.encode().hex()))).size == 550
     assert (await acked(gateway, gateway.rows.batch(550, 600))).size == 600
-    assert await open_findings(world) == ["gap"]
+    assert await open_findings(one_project) == ["gap"]
 
 
-async def test_every_filter_finds_its_queries_newest_first_in_pages(world: World) -> None:
-    gateway = await world.gateway()
+async def test_every_filter_finds_its_queries_newest_first_in_pages(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     token = gateway.rows.ulid()
     start = now_ms() - 3_000_000
     for number in range(120):
@@ -159,18 +159,18 @@ async def test_every_filter_finds_its_queries_newest_first_in_pages(world: World
         {"agent": "odd"}, {"token": token}, {"database": "books"}, {"decision": "DENY"}, {"rule": "table_access"},
         {"table": "public.payroll"}, {"text": "from PAYROLL"}, {"since_ms": start + 60_400, "until_ms": start + 60_600},
     ):  # fmt: skip
-        assert [each.query_id for each in await found(world, **filters)] == [odd], filters
-    (one,) = await found(world, table="public.payroll", agent="odd")
+        assert [each.query_id for each in await found(one_project, **filters)] == [odd], filters
+    (one,) = await found(one_project, table="public.payroll", agent="odd")
     assert (one.outcome, one.rule, one.sql, one.reason) == (
         "denied", "table_access", "DELETE FROM payroll WHERE id = 3", "no public.payroll",
     )  # fmt: skip
-    assert [each.query_id for each in await found(world, fingerprint=one.fingerprint)] == [odd]
-    assert await found(world, text="payroll_x") == []
-    assert await found(world, agent="nobody") == []
+    assert [each.query_id for each in await found(one_project, fingerprint=one.fingerprint)] == [odd]
+    assert await found(one_project, text="payroll_x") == []
+    assert await found(one_project, agent="nobody") == []
     seen: list[str] = []
     cursor, times = None, []
     while True:
-        page = await search(world.console.store, world.project, Filters(), now_ms(), cursor, rows=50)
+        page = await search(one_project.console.store, one_project.project, Filters(), now_ms(), cursor, rows=50)
         seen += [each.query_id for each in page.queries]
         times += [each.ts for each in page.queries]
         if (cursor := page.next) is None:
@@ -178,20 +178,20 @@ async def test_every_filter_finds_its_queries_newest_first_in_pages(world: World
     assert len(seen) == len(set(seen)) == 121
     assert times == sorted(times, reverse=True)
     with pytest.raises(BadSearch, match="token"):
-        await found(world, token="x")
+        await found(one_project, token="x")
 
 
-async def test_the_proof_of_one_query_holds_offline_under_the_gateway_s_own_head(world: World) -> None:
-    gateway = await world.gateway()
+async def test_the_proof_of_one_query_holds_offline_under_the_gateway_s_own_head(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     for _ in range(300):
         gateway.rows.query()
     query_id = gateway.rows.query("SELECT secret FROM t WHERE id = 'x'", deny="table_access")
     gateway.rows.query()
     await acked(gateway, gateway.rows.batch(0, 500))
     await acked(gateway, gateway.rows.batch(500))
-    events = await find_events(world.console.store, world.project, query_id)
+    events = await find_events(one_project.console.store, one_project.project, query_id)
     assert [each.event_type for each in shown(events).events] == ["ATTEMPTED", "DECIDED"]
-    witnessed = await prove(world.console, world.project, events)
+    witnessed = await prove(one_project.console, one_project.project, events)
     assert witnessed.is_witnessed
     under_witness = check_proof(witnessed.text, [verifier_key(each) for each in witnessed.keys])
     assert {each.signer.name.partition("/")[0] for each in under_witness} == {"gatewayd-control"}
@@ -200,75 +200,77 @@ async def test_the_proof_of_one_query_holds_offline_under_the_gateway_s_own_head
         check_proof(witnessed.text, false)
     await gateway.poll(note=gateway.rows.note(gateway.identity))
     await gateway.poll(note=Rows(9).note(TestGateway("", 9).identity))  # of somebody else: left aside
-    proof = await prove(world.console, world.project, events)
+    proof = await prove(one_project.console, one_project.project, events)
     assert not proof.is_witnessed
     proved = check_proof(proof.text, [verifier_key(each) for each in proof.keys])
     assert [each.row for each in proved] == [each for each in gateway.rows.rows if each["query_id"] == query_id]
     with pytest.raises(ProofRefused):
         check_proof(proof.text.replace("index 9", "index 8"), [verifier_key(each) for each in proof.keys])
-    assert await open_findings(world) == []
+    assert await open_findings(one_project) == []
 
 
-async def test_a_signed_head_that_the_rows_do_not_lead_to_is_found(world: World) -> None:
-    gateway = await world.gateway()
+async def test_a_signed_head_that_the_rows_do_not_lead_to_is_found(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     gateway.rows.query()
     forged = Rows(3, gateway.rows.tenant)
     forged.instance = gateway.rows.instance
     forged.query()
     await gateway.poll(note=forged.note(gateway.identity))
     await acked(gateway)
-    assert await open_findings(world) == ["head"]
+    assert await open_findings(one_project) == ["head"]
 
 
-async def test_projections_are_held_without_their_text_and_marked(world: World) -> None:
-    gateway = await world.gateway()
+async def test_projections_are_held_without_their_text_and_marked(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     query_id = gateway.rows.query("SELECT a FROM t WHERE b = 'secret'")
     bare = gateway.rows.pushed(0, "redacted", "SELECT a FROM t WHERE b = ?")
     rest = [gateway.rows.pushed(place, "none") for place in (1, 2)]
     await acked(gateway, gateway.rows.batch(rows=(bare, *rest)))
-    (query,) = await found(world, text="from t where")
+    (query,) = await found(one_project, text="from t where")
     assert (query.query_id, query.sql, query.is_redacted, query.unproved, query.intent) == (
         query_id, "SELECT a FROM t WHERE b = ?", True, True, None,
     )  # fmt: skip
     await gateway.poll(note=gateway.rows.note(gateway.identity))
-    proof = await prove(world.console, world.project, await find_events(world.console.store, world.project, query_id))
+    proof = await prove(
+        one_project.console, one_project.project, await find_events(one_project.console.store, one_project.project, query_id)
+    )
     assert len(check_proof(proof.text, [verifier_key(each) for each in proof.keys])) == 3
 
 
-async def test_an_erased_row_erases_the_copy_and_every_proof_still_holds(world: World) -> None:
-    gateway = await world.gateway()
+async def test_an_erased_row_erases_the_copy_and_every_proof_still_holds(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     query_id = gateway.rows.query("SELECT 'personal'")
     kept = gateway.rows.query("SELECT 'kept'")
     await acked(gateway)
     gateway.rows.add("ERASED", {"reason": "asked for", "seqs": [[1, 3]]}, agent_name=None, agent_intent=None)
     await acked(gateway, gateway.rows.batch(6))
     await gateway.poll(note=gateway.rows.note(gateway.identity))
-    store = world.console.store
-    events = await find_events(store, world.project, query_id)
+    store = one_project.console.store
+    events = await find_events(store, one_project.project, query_id)
     assert all(each.details is None and each.salt is None for each in events)
-    proof = await prove(world.console, world.project, events)
+    proof = await prove(one_project.console, one_project.project, events)
     assert all(each.is_erased for each in check_proof(proof.text, [verifier_key(each) for each in proof.keys]))
-    (whole,) = [each for each in await found(world) if each.query_id == kept]
+    (whole,) = [each for each in await found(one_project) if each.query_id == kept]
     assert whole.sql == "SELECT 'kept'"
 
 
-async def test_retention_deletes_events_and_keeps_the_leaves(world: World) -> None:
-    gateway = await world.gateway()
+async def test_retention_deletes_events_and_keeps_the_leaves(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     gateway.rows.query()
     await acked(gateway)
-    await forget(world.console)
-    assert len(await found(world)) == 1
-    later = msgspec.structs.replace(world, console=_console_in(world, days=91))
+    await forget(one_project.console)
+    assert len(await found(one_project)) == 1
+    later = msgspec.structs.replace(one_project, console=_console_in(one_project, days=91))
     await forget(later.console)
-    assert await found(world) == []
-    instance = (world.project, gateway.id, gateway.rows.instance)
-    assert await world.console.store.transaction(lambda tx: tiles.leaves_between(tx, instance, 0, 3)) == gateway.rows.leaves
+    assert await found(one_project) == []
+    instance = (one_project.project, gateway.id, gateway.rows.instance)
+    assert await one_project.console.store.transaction(lambda tx: tiles.leaves_between(tx, instance, 0, 3)) == gateway.rows.leaves
 
 
-def _console_in(world: World, days: int) -> Any:
+def _console_in(one_project: OneProject, days: int) -> Any:
     from gatewayd.control.console import Console
 
-    return Console(world.plane.settings, world.console.store, clock=lambda: now_ms() + days * 86_400_000)
+    return Console(one_project.plane.settings, one_project.console.store, clock=lambda: now_ms() + days * 86_400_000)
 
 
 def test_no_cell_of_an_export_is_a_formula() -> None:
@@ -297,6 +299,6 @@ def test_tiles_give_the_roots_and_proofs_of_the_whole_tree() -> None:
         size += step
         whole.extend(new)
         for index in {0, size // 3, size - 1}:
-            proof = inclusion_proof(index, size, tiles._over(held))
+            proof = inclusion_proof(index, size, tiles.over(held))
             assert root_from_inclusion(leaves[index], index, size, proof) == whole.root()
-        assert range_from(size, tiles._over(held)).root() == whole.root()
+        assert range_from(size, tiles.over(held)).root() == whole.root()

@@ -3,47 +3,38 @@
 import json
 from collections.abc import AsyncIterator
 
-import msgspec
 import pytest
 
 from gatewayd.audit.proof import check_proof
 from gatewayd.control.api_keys.api_key import add_key, new_text
 from gatewayd.control.people.rights import PEOPLE_ONLY, RIGHTS
-from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store, Transaction
 from gatewayd.keys.note import verifier_key
 from gatewayd.link.formats.verdicts import TaintBody
 from tests.conftest import Postgres
 from tests.control.browser import Browser
 from tests.control.conftest import Plane
-from tests.control.test_control_link import World, make_world, refusal
-
-WHO = Statement("SELECT org_id, person_id FROM memberships")
-
-
-class Who(msgspec.Struct):
-    org_id: str
-    person_id: str
+from tests.control.one_project import WHO, OneProject, Who, make_one_project, refusal
 
 
 @pytest.fixture
-async def world(plane: Plane, owner: Browser, store_url: str, postgres: Postgres) -> AsyncIterator[World]:
+async def one_project(plane: Plane, owner: Browser, store_url: str, postgres: Postgres) -> AsyncIterator[OneProject]:
     """A project in the organisation of `owner`."""
     store = Store(store_url)
-    world = await make_world(plane, store)
+    one_project = await make_one_project(plane, store)
     postgres.execute("UPDATE projects SET org_id = (SELECT org_id FROM memberships)", store_url)
     postgres.execute("UPDATE directory SET org_id = (SELECT org_id FROM memberships)", store_url)
-    world.org = (await store.rows(Who, WHO))[0].org_id
-    yield world
+    one_project.org = (await store.rows(Who, WHO))[0].org_id
+    yield one_project
     store.close()
 
 
-async def test_a_person_enrols_a_gateway_looks_at_it_and_cuts_it(world: World, owner: Browser) -> None:
-    home = f"/projects/{world.project}/gateways"
-    answer = await owner.post(f"/projects/{world.project}/enrol-gateway", {"name": "edge"})
+async def test_a_person_enrols_a_gateway_looks_at_it_and_cuts_it(one_project: OneProject, owner: Browser) -> None:
+    home = f"/projects/{one_project.project}/gateways"
+    answer = await owner.post(f"/projects/{one_project.project}/enrol-gateway", {"name": "edge"})
     assert answer.status_code == 200
     token = answer.text.partition("GATEWAY_ENROL_TOKEN=")[2].partition(" ")[0]
-    gateway = await world.gateway_with(token)
+    gateway = await one_project.gateway_with(token)
     await gateway.poll()
     for _ in range(3):
         gateway.rows.query("SELECT '<script>alert(1)</script>'", agent_name="<b>bold</b>")
@@ -56,7 +47,7 @@ async def test_a_person_enrols_a_gateway_looks_at_it_and_cuts_it(world: World, o
     assert "11 events" in listed.text
     one = f"{home}/{gateway.id}"
     assert (await owner.get(one)).status_code == 200
-    audit = f"/projects/{world.project}/audit"
+    audit = f"/projects/{one_project.project}/audit"
     shown = await owner.get(f"{audit}?agent=%3Cb%3Ebold%3C%2Fb%3E&text=")
     assert shown.text.count("&lt;script&gt;") == 3
     assert "<script>alert" not in shown.text
@@ -85,11 +76,11 @@ async def test_a_person_enrols_a_gateway_looks_at_it_and_cuts_it(world: World, o
     assert refusal(gateway, answer, sent).reason == "cut"
 
 
-async def test_a_person_clears_a_taint_with_a_reason(world: World, owner: Browser) -> None:
-    gateway = await world.gateway()
+async def test_a_person_clears_a_taint_with_a_reason(one_project: OneProject, owner: Browser) -> None:
+    gateway = await one_project.gateway()
     body = TaintBody("mark", "", gateway.rows.ulid(), "shop", "public.tickets")
     await gateway.ask("taint", body)
-    home = f"/projects/{world.project}/taint"
+    home = f"/projects/{one_project.project}/taint"
     page = await owner.get(home)
     assert "public.tickets" in page.text
     grant = page.text.partition('name="grant" value="')[2].partition('"')[0]
@@ -99,25 +90,25 @@ async def test_a_person_clears_a_taint_with_a_reason(world: World, owner: Browse
     assert (await owner.post(f"{home}/clear", {"grant": grant, "note": "again"})).status_code == 404
 
 
-async def test_scripts_read_the_audit_with_a_key(world: World) -> None:
-    gateway = await world.gateway()
+async def test_scripts_read_the_audit_with_a_key(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     for _ in range(3):
         gateway.rows.query()
     await gateway.push()
-    console = world.console
+    console = one_project.console
     text, key_id, now = new_text(console.entropy(32)), console.new_id(), console.now_ms()
     person = (await console.store.rows(Who, WHO))[0].person_id
 
     async def work(tx: Transaction) -> None:
         await add_key(
-            tx, console, text, key_id, org_id=world.org, project_id=None, person_id=person, name="k", rights=RIGHTS - PEOPLE_ONLY,
-            now_ms=now, ends_ms=None,
+            tx, console, text, key_id, org_id=one_project.org, project_id=None, person_id=person, name="k",
+            rights=RIGHTS - PEOPLE_ONLY, now_ms=now, ends_ms=None,
         )  # fmt: skip
 
     await console.store.transaction(work)
-    browser = world.plane.browser()
+    browser = one_project.plane.browser()
     headers = {"authorization": f"Bearer {text}"}
-    base = f"/api/v1/projects/{world.project}"
+    base = f"/api/v1/projects/{one_project.project}"
     found = (await browser.get(f"{base}/audit?agent=claude", **headers)).json()
     assert [each["outcome"] for each in found["queries"]] == ["executed"] * 3
     one = f"{base}/audit/queries/{found['queries'][0]['query_id']}"

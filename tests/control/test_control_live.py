@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 import trio
 
+from gatewayd.control.bounds import ControlBounds
 from tests.conftest import Postgres
 from tests.control.conftest import Plane
 from tests.control.two_organisations import NOBODY, TwoOrganisations, uuid
@@ -93,10 +94,10 @@ async def test_whoever_may_not_see_the_page_has_no_stream(plane: Plane, organisa
         assert (await answer.until("HTTP/")).split()[1] == "405"
 
 
+@pytest.mark.parametrize("bounds", [ControlBounds(beat_s=0.2)])
 async def test_a_session_that_ends_ends_its_stream(
-    plane: Plane, organisations: TwoOrganisations, postgres: Postgres, store_url: str, monkeypatch: pytest.MonkeyPatch
+    plane: Plane, organisations: TwoOrganisations, postgres: Postgres, store_url: str
 ) -> None:
-    monkeypatch.setattr("gatewayd.control.web.live.BEAT_S", 0.2)
     async with stream(plane, organisations, "reviewer", f"/live/{organisations.project}/audit") as answer:
         await answer.until(":")
         postgres.execute("DELETE FROM sessions", store_url)

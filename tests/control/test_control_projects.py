@@ -4,26 +4,22 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import httpx
 import msgspec
 import pytest
 import trio
 
 from gatewayd.config.credentials import Secret
-from gatewayd.control.api_keys.api_key import add_key, new_text
 from gatewayd.control.console import Console
 from gatewayd.control.databases.database import OF_PROJECT, Database
 from gatewayd.control.keyring.ring import Ring, key_of
 from gatewayd.control.keyring.sealing import Unsealable, unseal
-from gatewayd.control.people.rights import PEOPLE_ONLY, RIGHTS
 from gatewayd.control.policies.issue import NEWEST, BundleRow
 from gatewayd.control.policies.publish import NotPublished, publishable
 from gatewayd.control.settings import ControlSettings
 from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
-from gatewayd.control.store.store import Store, Transaction
+from gatewayd.control.store.store import Store
 from gatewayd.control.tokens.text import checksum, is_token, token_text
 from gatewayd.control.tokens.token import find_token
 from gatewayd.control.trail.record import NEWEST as NEWEST_ACTS
@@ -37,58 +33,12 @@ from gatewayd.link.formats.bundle import Bundle, Seen
 from gatewayd.link.formats.documents import digest, read
 from gatewayd.link.formats.trust import Trust, fingerprint_of, first_trust, walked
 from tests.conftest import Postgres
-from tests.control.browser import TLS, Browser
-from tests.control.conftest import OWNER, Plane
+from tests.control.api import Api, project
 
-WHO = Statement("SELECT person_id FROM people WHERE email_key = $1")
-ORG = Statement("SELECT org_id FROM memberships WHERE person_id = $1")
 SEALED = "postgresql://agent:very-secret-word@db.example.com/shop"
 
 
 ORG_OF = Statement("SELECT org_id FROM projects WHERE project_id = $1")
-
-
-class Api:
-    """The API with a key that may all that keys can."""
-
-    def __init__(self, plane: Plane, key: str) -> None:
-        self.url, self.key = plane.url, key
-
-    async def __call__(self, method: str, path: str, body: object = None) -> httpx.Response:
-        async with httpx.AsyncClient(trust_env=False, timeout=60, verify=TLS) as client:
-            headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
-            content = msgspec.json.encode(body) if body is not None else b""
-            return await client.request(method, f"{self.url}/api/v1{path}", content=content, headers=headers)
-
-
-@pytest.fixture
-async def console_of_plane(plane: Plane, store_url: str) -> Any:
-    store = Store(store_url)
-    yield Console(plane.settings, store)
-    store.close()
-
-
-@pytest.fixture
-async def api(plane: Plane, owner: Browser, console_of_plane: Console) -> Api:
-    console = console_of_plane
-    person = str(await console.store.value(WHO, OWNER))
-    org = str(await console.store.value(ORG, person))
-    text, key_id = new_text(console.entropy(32)), console.new_id()
-
-    async def work(tx: Transaction) -> None:
-        await add_key(
-            tx, console, text, key_id, org_id=org, project_id=None, person_id=person, name="all", rights=RIGHTS - PEOPLE_ONLY,
-            now_ms=console.now_ms(), ends_ms=None,
-        )  # fmt: skip
-
-    await console.store.transaction(work)
-    return Api(plane, text)
-
-
-async def project(api: Api, *databases: str) -> str:
-    made = await api("POST", "/projects", {"name": "Shop", "databases": databases or ("shop",)})
-    assert made.status_code == 201, made.text
-    return str(made.json()["id"])
 
 
 async def newest(console: Console, project_id: str) -> tuple[Bundle, BundleRow, Trust]:

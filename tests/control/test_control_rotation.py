@@ -31,7 +31,7 @@ from gatewayd.link.formats.requests import LinkRequest, read_request, sign_reque
 from gatewayd.link.formats.rotation import rotate_body
 from tests.control.conftest import Plane
 from tests.control.gateway_of_tests import TestGateway, now_ms, outside
-from tests.control.test_control_link import World, make_world, refusal
+from tests.control.one_project import OneProject, make_one_project, refusal
 
 FIRST, SECOND, THIRD = (SigningKey(random.Random(seed).randbytes(32)) for seed in (1, 2, 3))
 
@@ -155,9 +155,9 @@ async def test_a_gateway_that_is_cut_while_it_asks_keeps_its_key(kept: Kept, sta
 
 
 @pytest.fixture
-async def world(plane: Plane, store_url: str) -> AsyncIterator[World]:
+async def one_project(plane: Plane, store_url: str) -> AsyncIterator[OneProject]:
     store = Store(store_url)
-    yield await make_world(plane, store)
+    yield await make_one_project(plane, store)
     store.close()
 
 
@@ -172,10 +172,10 @@ async def rotated(gateway: TestGateway, following: SigningKey) -> httpx.Response
     return answer
 
 
-async def test_the_old_key_is_unknown_from_then_on_and_the_new_one_polls(world: World) -> None:
-    gateway = await world.gateway()
+async def test_the_old_key_is_unknown_from_then_on_and_the_new_one_polls(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     await gateway.poll()
-    thief = TestGateway(world.plane.url)  # it has a copy of the key of before
+    thief = TestGateway(one_project.plane.url)  # it has a copy of the key of before
     thief.id, thief.trust, thief.run = gateway.id, gateway.trust, gateway.rows.ulid()
     body = rotate_body(SECOND, gateway=gateway.id, signer=gateway.identity.public, nonce="n")
     sent = gateway.request("rotate", body)
@@ -185,14 +185,14 @@ async def test_the_old_key_is_unknown_from_then_on_and_the_new_one_polls(world: 
     assert (await thief.poll())[0].status_code == 404
     assert (await rotated(thief, THIRD)).status_code == 404
     assert outside((await gateway.poll())[0]).freshness
-    assert (await world.row(gateway)).standing == "active"
+    assert (await one_project.row(gateway)).standing == "active"
 
 
-async def test_a_copy_is_noticed_after_a_rotation_as_before_it(world: World) -> None:
-    gateway = await world.gateway()
+async def test_a_copy_is_noticed_after_a_rotation_as_before_it(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     await gateway.poll()
     assert (await rotated(gateway, SECOND)).status_code == 200
-    copy = TestGateway(world.plane.url)
+    copy = TestGateway(one_project.plane.url)
     copy.id, copy.trust, copy.identity, copy.run = gateway.id, gateway.trust, SECOND, gateway.rows.ulid()
     assert (await copy.poll())[0].status_code == 200
     answer, sent = await gateway.poll()
@@ -200,11 +200,11 @@ async def test_a_copy_is_noticed_after_a_rotation_as_before_it(world: World) -> 
     body = rotate_body(THIRD, gateway=gateway.id, signer=SECOND.public, nonce="n")
     answer, sent = await copy.ask("rotate", body)
     assert refusal(copy, answer, sent).reason == "duplicated"  # a person decides, not whoever rotates first
-    assert (await world.row(gateway)).key == SECOND.public
+    assert (await one_project.row(gateway)).key == SECOND.public
 
 
-async def test_the_audit_goes_on_and_what_the_old_key_signed_still_proves_its_rows(world: World) -> None:
-    gateway = await world.gateway()
+async def test_the_audit_goes_on_and_what_the_old_key_signed_still_proves_its_rows(one_project: OneProject) -> None:
+    gateway = await one_project.gateway()
     first, old = gateway.identity, gateway.rows.query("SELECT 1")
     await gateway.push()
     await gateway.poll(note=gateway.rows.note(first))
@@ -218,8 +218,8 @@ async def test_the_audit_goes_on_and_what_the_old_key_signed_still_proves_its_ro
     await gateway.poll(note=gateway.rows.note(SECOND))
 
     async def proved(query_id: str) -> Proof:
-        events = await find_events(world.console.store, world.project, query_id)
-        proof = await prove(world.console, world.project, events)
+        events = await find_events(one_project.console.store, one_project.project, query_id)
+        proof = await prove(one_project.console, one_project.project, events)
         assert len(check_proof(proof.text, [verifier_key(each) for each in proof.keys])) == 3
         return proof
 
@@ -229,4 +229,4 @@ async def test_the_audit_goes_on_and_what_the_old_key_signed_still_proves_its_ro
     witnessed = await proved(rest)
     assert witnessed.is_witnessed
     assert f"gatewayd/{first.key_id}/{ended}\n" in witnessed.text
-    assert await world.console.store.rows(Finding, findings.OPEN, world.project) == []
+    assert await one_project.console.store.rows(Finding, findings.OPEN, one_project.project) == []

@@ -10,7 +10,6 @@ import trio
 
 from gatewayd.control.console import Console
 from gatewayd.control.store import lease
-from gatewayd.control.store import store as store_module
 from gatewayd.control.store.days import AHEAD_DAYS, day_from, day_number, drop_days, make_days
 from gatewayd.control.store.failures import StoreUnavailable, is_duplicate
 from gatewayd.control.store.migrate import Migration, MigrationProblem, known, migrate, state
@@ -105,9 +104,8 @@ async def test_a_restarted_server_is_found_again(start_postgres: StartPostgres) 
     store.close()
 
 
-async def test_a_pool_without_a_free_connection_says_so(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "WAIT_S", 0.05)
-    store = Store(store_url, size=1)
+async def test_a_pool_without_a_free_connection_says_so(store_url: str) -> None:
+    store = Store(store_url, size=1, wait_s=0.05)
     async with store.connection():
         with pytest.raises(StoreUnavailable, match="became free"):
             async with store.connection():
@@ -126,10 +124,7 @@ async def test_a_lease_has_one_holder_and_its_fence_rises(store: Store, store_ur
     assert await lease.take(store, "job", ONE) == 3
 
 
-async def test_leased_work_ends_when_the_lease_is_lost(
-    store_url: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease, "LEASE_S", 0.3)
+async def test_leased_work_ends_when_the_lease_is_lost(store_url: str, postgres: Postgres) -> None:
     store = Store(store_url)
     began, ended = trio.Event(), trio.Event()
 
@@ -141,7 +136,7 @@ async def test_leased_work_ends_when_the_lease_is_lost(
             ended.set()
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(lease.run_leased, store, "long", ONE, work)
+        nursery.start_soon(lease.run_leased, store, "long", ONE, work, 0.3)
         await began.wait()
         postgres.execute(f"UPDATE leases SET owner = '{'0' * 32}', until_ms = 9999999999999 WHERE name = 'long'", store_url)
         with trio.fail_after(10):

@@ -61,3 +61,6 @@ def catalog_of(server: EmbeddedPostgres, database: str = DATABASE) -> Catalog:
             await pool.aclose()
 
     return trio.run(read)
+
+
+PLACES = {"sample": DATABASE, "honest": HONEST}

@@ -19,9 +19,7 @@ from gatewayd.shields.whole_plan import plan
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
 from tests.corpus.corpus import Allow, allow_files, decided, policies
-from tests.corpus.server import DATABASE, HONEST, catalogs_of, running
-
-PLACES = {"sample": DATABASE, "honest": HONEST}
+from tests.corpus.server import PLACES, catalogs_of, running
 
 
 @pytest.fixture(scope="module", params=VERSIONS)

@@ -12,7 +12,7 @@ from gatewayd.postgres.execute.run import execute
 from gatewayd.postgres.pool import Pool
 from gatewayd.shields.whole_plan import plan
 from tests.corpus.corpus import Part, decided, part_files, policies
-from tests.corpus.test_corpus_allowed import PLACES
+from tests.corpus.server import PLACES
 
 ROWS = [row for file in part_files().values() for row in file.rows]
 

@@ -13,6 +13,7 @@ import httpx
 import trio
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp_types import TextContent
 
 from tests.cli.gatewayd_process import Running, serving
 from tests.conftest import Postgres
@@ -163,3 +164,11 @@ async def until(holds: Callable[[], bool]) -> None:
 def kinds(chain: list[tuple[str, dict[str, Any]]]) -> str:
     """`ATTEMPTED ALLOW EXECUTED` and the like."""
     return " ".join(payload.get("decision", event_type) for event_type, payload in chain)
+
+
+async def ask(client: Client, tool: str, **arguments: str) -> tuple[dict[str, Any], bool]:
+    result = await client.call_tool(tool, arguments)
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    content: dict[str, Any] = json.loads(block.text)
+    return content, bool(result.is_error)

@@ -1,18 +1,15 @@
 """Every tool through the official client, in both eras, over both transports, with one database and with two."""
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
 from mcp import Client
-from mcp_types import TextContent
 
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import PATIENCE_S, POLICY, SHOP, chains, gatewayd, kinds, stdio_agent, variables
+from tests.daemon.daemon_rig import PATIENCE_S, POLICY, SHOP, ask, chains, gatewayd, kinds, stdio_agent, variables
 
 # The SDK's HTTP transport leaves its response generators to the collector, which then warns; nothing of ours is in them.
 pytestmark = [
@@ -37,14 +34,6 @@ async def connected(transport: str, era: str, dsn: str, folder: Path, port: int,
             with gatewayd(dsn, folder, port, policy, **more):
                 async with Client(f"http://127.0.0.1:{port}/mcp", mode=era) as client:
                     yield client
-
-
-async def ask(client: Client, tool: str, **arguments: str) -> tuple[dict[str, Any], bool]:
-    result = await client.call_tool(tool, arguments)
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    content: dict[str, Any] = json.loads(block.text)
-    return content, bool(result.is_error)
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])

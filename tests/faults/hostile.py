@@ -11,7 +11,7 @@ import trio
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import POLICY, SHOP, Agent, until
 from tests.daemon.operators_rig import Operator, operated
-from tests.faults.test_faults_soak import resources
+from tests.faults.resources import resources
 
 ACCEPT = "application/json, text/event-stream"
 INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "hostile", "version": "1"}}

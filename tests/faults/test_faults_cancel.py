@@ -13,6 +13,7 @@ from gatewayd.config.bounds import DatabaseBounds
 from gatewayd.corridor.answer import Answer, Answered, Broken, Refused
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import SHOP, chains, kinds, running_there
+from tests.faults.cancel_at import CancelAt
 from tests.faults.corridor import Corridor, corridor
 
 WHOLE = {"ATTEMPTED ALLOW EXECUTED", "ATTEMPTED ALLOW FAILED"}
@@ -26,22 +27,6 @@ STATEMENTS = {
     "unknown name": ("SELECT * FROM nosuch_{n}", Broken, WHOLE),
     "large text": ("SELECT '" + "x" * 40_000 + "'", Answered, WHOLE),
 }
-
-
-class CancelAt(trio.abc.Instrument):
-    """Cancels `scope` while its task waits for the `step`-th time; 0 is before it does anything."""
-
-    def __init__(self, step: int) -> None:
-        self.scope = trio.CancelScope()
-        self.waited = 0
-        self.task: trio.lowlevel.Task | None = None
-        self._step = step
-
-    def after_task_step(self, task: trio.lowlevel.Task) -> None:
-        if task is self.task:
-            self.waited += 1
-            if self.waited == self._step:
-                self.scope.cancel()
 
 
 async def cancelled_at(step: int, there: Corridor, sql: str) -> Answer | None:

@@ -6,7 +6,7 @@ import trio
 
 from tests.faults.hostile import Target, unharmed
 from tests.faults.raw_requests import JSON_HEAD, chunked, post, query, statuses, told
-from tests.http.test_http_server import read_all, read_answer
+from tests.http.served import read_all, read_answer
 
 HIDDEN = query("INSERT INTO written VALUES ('smuggled')")
 BEHIND_NOTHING = b"0\r\n\r\n" + HIDDEN

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.conftest import Postgres
 from tests.faults.hostile import ACCEPT, INITIALIZE, Target, attacked, message
+from tests.mcp.json_values import JSON, SCALARS
 from tests.mcp.mcp_rig import META, STATELESS
-from tests.mcp.test_mcp_fuzz import JSON, SCALARS
 
 ERAS = ("handshake", "stateless")
 SQL = st.sampled_from(["SELECT 1", "SELEC", "SELECT * FROM secrets", "SELECT 1/0", "INSERT INTO written VALUES ('x')", "", "\0"])

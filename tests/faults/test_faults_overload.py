@@ -9,7 +9,7 @@ import trio
 from tests.bench.drive import Health, Load, drive, probe_health
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import SHOP, Agent, chains, gatewayd, kinds
-from tests.faults.test_faults_soak import resources
+from tests.faults.resources import resources
 
 GROWTH_KIB = 20 * 1024
 CALL = "SELECT id, name FROM customers WHERE id = {}"

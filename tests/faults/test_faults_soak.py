@@ -21,6 +21,7 @@ import trio
 
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import PATIENCE_S, POLICY, SHOP, Agent, chains, gatewayd, kinds
+from tests.faults.resources import resources
 
 AGENTS = 8
 TOKEN = "token-of-the-soak"
@@ -136,13 +137,6 @@ class Soak:
             headers = {"authorization": f"Bearer {TOKEN}"}
             answer = await client.get(f"http://127.0.0.1:{self.port}/audit/since/0?limit=100", headers=headers)
             assert 0 < len(answer.json()["rows"]) <= 100  # fewer, where the machine has been slow so far
-
-
-def resources(pid: int) -> tuple[int, int]:
-    """Resident KiB and open descriptors of a process."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
-    return resident, len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
 async def soak(postgres: Postgres, folder: Path, port: int, seconds: float, every_s: float, seed: int) -> Soak:

@@ -82,16 +82,17 @@ async def test_a_hidden_name_is_not_proposed(postgres: Postgres, tmp_path: Path)
         assert "hidden" not in str(answer)
 
 
-async def _made_meanwhile(there: Corridor, postgres: Postgres, made: str, sql: str) -> Answer:
+async def _made_meanwhile(there: Corridor, postgres: Postgres, dsn: str, made: str, sql: str) -> Answer:
     assert isinstance(await there.query(sql), Broken)  # the catalog was just read; the next reading for a name is 5 s away
-    postgres.execute(made, there.database.pool._dsn)
+    postgres.execute(made, dsn)
     return await there.query(sql)
 
 
 async def test_what_exists_after_all_is_decided_with_a_newer_catalog(postgres: Postgres, tmp_path: Path) -> None:
-    async with corridor(postgres.create_database(SCHEMA), tmp_path, POLICY) as there:
+    dsn = postgres.create_database(SCHEMA)
+    async with corridor(dsn, tmp_path, POLICY) as there:
         made = "CREATE TABLE fresh AS SELECT 5 AS id; CREATE VIEW fresh_view AS SELECT * FROM hidden"
-        answer = await _made_meanwhile(there, postgres, made, "SELECT * FROM fresh")
+        answer = await _made_meanwhile(there, postgres, dsn, made, "SELECT * FROM fresh")
         assert isinstance(answer, Broken | Answered)  # Broken: it may be made and not be known for some seconds
         assert not isinstance(answer, Broken) or answer.sqlstate == "42501"
         await there.database.refresher.changed()
@@ -109,7 +110,7 @@ async def test_what_is_only_parsed_does_not_run(postgres: Postgres, tmp_path: Pa
         )
         for sql in ("SELECT evil()", "SELECT evil_now()", "EXPLAIN SELECT evil_now()"):
             answer = (
-                await _made_meanwhile(there, postgres, made if "evil()" in sql else "SELECT 1", sql)
+                await _made_meanwhile(there, postgres, dsn, made if "evil()" in sql else "SELECT 1", sql)
                 if sql == ("SELECT evil()")
                 else await there.query(sql)
             )

@@ -1,9 +1,8 @@
 """GET /audit/since and DELETE /audit/before on a real socket: statuses, headers, pages, the guard (decision 7)."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
 
 import httpx
 import pytest
@@ -11,31 +10,13 @@ import trio
 from quart import Blueprint, Response
 
 from gatewayd.audit.service import Audit, open_audit
-from gatewayd.http.server import HttpServer
-from gatewayd.operators.app import create_app
 from gatewayd.operators.audit_pull import audit_routes, page_rows
 from gatewayd.operators.guard import Guard, read_body
 from tests.audit.audit_calls import Calls
+from tests.http.operators_served import BEARER, TOKEN, serving
 
-TOKEN = "s3cret-token"
-BEARER = {"authorization": f"Bearer {TOKEN}"}
 SINCE = "/audit/since/0"
 LAST = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
-
-
-@asynccontextmanager
-async def serving(blueprints: Sequence[Blueprint]) -> AsyncGenerator[httpx.AsyncClient, None]:
-    stop = trio.Event()
-    async with trio.open_nursery() as nursery:
-
-        async def serve(task_status: trio.TaskStatus[int]) -> None:
-            app = create_app(cast(Any, None), blueprints)
-            await HttpServer(app, grace_s=1).serve("127.0.0.1", 0, stop=stop, task_status=task_status)
-
-        port = await nursery.start(serve)
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-            yield client
-        stop.set()
 
 
 @asynccontextmanager

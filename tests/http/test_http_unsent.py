@@ -5,7 +5,7 @@ import trio.testing
 
 from gatewayd.config.bounds import HttpBounds
 from gatewayd.fairness.unsent_budget import UnsentBudget
-from tests.http.test_http_server import read_answer, served
+from tests.http.served import read_answer, served
 
 LARGE = 30_000_000  # what its application answers on /large
 

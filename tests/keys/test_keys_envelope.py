@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.keys.envelope import EnvelopeRefused, pae, parse, sign, verify
+from tests.keys.mutated import mutated
 
 TYPE: Final = "application/vnd.gatewayd.bundle+json"
 KEY: Final = SigningKey(b"\1" * 32)
@@ -114,29 +115,6 @@ def test_one_of_several_keys_is_enough_unless_each_is_asked_for() -> None:
         verify(one, TYPE, keys, each=True)
     with pytest.raises(EnvelopeRefused):
         verify(one, TYPE, [], each=True)
-
-
-def mutated(data: bytes, dice: random.Random) -> bytes:
-    """A copy that differs: bits, bytes, pieces cut, doubled, moved."""
-    while True:
-        copy = bytearray(data)
-        for _ in range(dice.randint(1, 3)):
-            at, to = sorted((dice.randrange(len(copy) + 1), dice.randrange(len(copy) + 1)))
-            match dice.randrange(6):
-                case 0 if at < len(copy):
-                    copy[at] ^= 1 << dice.randrange(8)
-                case 1 if at < len(copy):
-                    copy[at] = dice.randrange(256)
-                case 2:
-                    del copy[at : min(to, at + 40)]
-                case 3:
-                    copy[at:at] = copy[at : min(to, at + 40)]
-                case 4:
-                    copy[at:at] = dice.choice([b" ", b'"', b"\\u0061", b"=", b"\0", b"{}", b"[", b"1e9"])
-                case _:
-                    copy[at:to] = dice.randbytes(dice.randrange(8))
-        if copy != data:
-            return bytes(copy)
 
 
 @pytest.mark.parametrize("times", [3000, pytest.param(1_000_000, marks=pytest.mark.soak)])

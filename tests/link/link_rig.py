@@ -41,7 +41,7 @@ class Linked:
         self.folder = folder
         self.control = control
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S)
-        self._session: dict[str, str] = {}
+        self.session: dict[str, str] = {}
         self._n = 0
 
     def ready(self) -> tuple[int, str]:
@@ -55,19 +55,19 @@ class Linked:
         self._n += 1
         message = {"jsonrpc": "2.0", "id": self._n, "method": method, "params": params}
         accept = {"accept": "application/json, text/event-stream"}
-        return self.http.post("/mcp", json=message, headers={**accept, **self._session, **headers})
+        return self.http.post("/mcp", json=message, headers={**accept, **self.session, **headers})
 
     def initialize(self, **headers: str) -> httpx.Response:
-        self._session = {}
+        self.session = {}
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tester", "version": "1"}}
         answer = self.post("initialize", params, **headers)
         if answer.status_code == 200:
-            self._session = {"mcp-session-id": answer.headers["mcp-session-id"]}
+            self.session = {"mcp-session-id": answer.headers["mcp-session-id"]}
         return answer
 
     def query(self, sql: str, intent: str = "a test", **headers: str) -> dict[str, Any]:
         """What the tool answered; the session is opened at the first call."""
-        if not self._session:
+        if not self.session:
             assert self.initialize(**headers).status_code == 200
         answer = self.post("tools/call", {"name": "query", "arguments": {"sql": sql, "intent": intent}}, **headers)
         assert answer.status_code == 200, answer.text

@@ -32,7 +32,7 @@ from gatewayd.link.kept import (
     KeptTrust,
     KeptUnreadable,
 )
-from tests.keys.test_keys_envelope import mutated
+from tests.keys.mutated import mutated
 from tests.link import link_documents as made
 from tests.link.link_documents import GATEWAY, NOW_MS, REQUEST, ROOT
 

@@ -64,7 +64,7 @@ class Run:
                 answer = gateway.query(f"{INSERT}({self.number})", "a write of the random run")
             except (httpx.HTTPError, AssertionError, KeyError, ValueError):
                 self.counts["writes without an answer"] += 1
-                gateway._session = {}
+                gateway.session = {}
                 over.wait(0.2)
                 continue
             self.counts["writes that ran" if answer.get("allowed") and "error" not in answer else "writes refused"] += 1

@@ -9,7 +9,7 @@ import pytest
 from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.link.formats import answers, bundle, checks, enrolment, requests, states, trust, verdicts
 from gatewayd.link.formats.documents import DocumentKind, DocumentRefused, digest, opened, payload_type, public_text, read, seal
-from tests.keys.test_keys_envelope import mutated
+from tests.keys.mutated import mutated
 from tests.link import link_documents as made
 from tests.link.link_documents import NOW_MS, OTHER, REQUEST, ROOT, WORKING
 

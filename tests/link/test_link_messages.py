@@ -13,8 +13,8 @@ from gatewayd.link.formats.bundle import AuditTerms
 from gatewayd.link.formats.requests import ReadRequest
 from tests.conftest import Postgres
 from tests.link.link_rig import PATIENCE_S, POLICY, SHOP, linked
+from tests.link.pushed import Between, messages, pushing, record, until
 from tests.link.stand_in import Answer, Gateway, StandIn, listening, told
-from tests.link.test_link_push_answers import Between, messages, pushing, record, until
 
 ROOT = Path(__file__).parents[2]
 HERE = "tests/link/test_link_messages.py"

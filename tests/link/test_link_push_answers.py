@@ -1,7 +1,5 @@
 """The audit push against each answer of its table: a real audit file, answers of the stand-in's own code, a clock that jumps."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,93 +9,21 @@ import trio
 import trio.testing
 
 from gatewayd.audit.erasing import ErasureChoice
-from gatewayd.audit.events import Agent, Event, PolicyReloaded, Query, QueryId
-from gatewayd.audit.ids import new_ulid
-from gatewayd.audit.service import Audit, open_audit
+from gatewayd.audit.service import open_audit
 from gatewayd.audit.tree import CompactRange
-from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.link.batches import Batch
-from gatewayd.link.client import ControlAnswer, LinkClock, Unreachable
 from gatewayd.link.formats.answers import TreeHead
-from gatewayd.link.formats.bundle import AuditTerms
-from gatewayd.link.formats.documents import read
-from gatewayd.link.formats.requests import LinkRequest, RequestKind, SentRequest, sign_request
 from gatewayd.link.formats.rows import AuditBody
-from gatewayd.link.formats.trust import Trust
-from gatewayd.link.push import Push
 from tests.audit.audit_calls import Calls
 from tests.audit.recorded import faults_of
-from tests.link.stand_in import Answer, Gateway, StandIn, told
-
-IDENTITY = SigningKey(b"\7" * 32)
-Change = Callable[[Answer], Answer]
-
-
-class Between:
-    """What stands in the place of the network: the stand-in answers, and `change` may answer something else."""
-
-    def __init__(self) -> None:
-        self.control = StandIn()
-        self.clock = LinkClock()
-        self.gateway = "01JGATEWAY0000000000000000"
-        self.sent: list[LinkRequest] = []
-        self.change: Change = lambda answer: answer
-        self.terms = AuditTerms()
-        self._n = 0
-        self.control.gateways[self.gateway] = Gateway(self.gateway, IDENTITY.public, self.control.project)
-
-    @property
-    def trust(self) -> Trust:
-        from gatewayd.keys.envelope import parse
-
-        return read(parse(self.control.trusts[-1]).payload, Trust)
-
-    def numbered(self, kind: RequestKind, body: msgspec.Struct) -> SentRequest:
-        self._n += 1
-        raw = msgspec.Raw(msgspec.json.encode(body))
-        now_ms = self.clock.now_ms()
-        return sign_request(LinkRequest("https://control.example.com", self.gateway, kind, "run", self._n, now_ms, raw), IDENTITY)
-
-    async def send(self, sent: SentRequest, within_s: float, trust: Trust) -> ControlAnswer:
-        await trio.lowlevel.checkpoint()
-        self.sent.append(sent.request)
-        status, data = self.change(self.control.handle("/link/v1/audit", sent.data))
-        if status == 429 or status >= 500:
-            raise Unreachable(f"answered status {status}", status=status, retry_after_s=5.0 if status == 429 else None)
-        return ControlAnswer(status, data, sent)
-
-    def push(self, audit: Audit) -> Push:
-        return Push(self, audit, lambda: self.trust, lambda: self.terms)  # type: ignore[arg-type]  # all that it uses is here
-
-
-async def record(audit: Audit, rows: int) -> None:
-    for _ in range(rows):
-        query = Query(QueryId(new_ulid(1, lambda size: bytes(size))), "shop", Agent(), None)
-        await audit.reloaded([Event(query, 1, PolicyReloaded("bundle", None, (), ("shop",), {}, {}))])
-
-
-@asynccontextmanager
-async def pushing(between: Between, folder: Path, held: TreeHead | None = None) -> AsyncIterator[Audit]:
-    async with open_audit(str(folder / "audit.db")) as audit, trio.open_nursery() as nursery:
-        nursery.start_soon(between.push(audit).run, lambda: held)
-        yield audit
-        nursery.cancel_scope.cancel()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    with trio.fail_after(100_000):
-        while not holds():  # noqa: ASYNC110 - the other side has no event
-            await trio.sleep(30)  # of a clock that jumps
+from tests.link.pushed import Between, messages, pushing, record, until
+from tests.link.stand_in import Answer
 
 
 @pytest.fixture
 def autojump_clock() -> trio.testing.MockClock:
     """What is slower than this in a thread only lets a pause end sooner."""
     return trio.testing.MockClock(autojump_threshold=0.01)
-
-
-def messages(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    return [line for line in told(capfd.readouterr().err) if line["level"] != "debug" and line["msg"] != "audit checkpoint"]
 
 
 def span(sent: Any) -> tuple[int, int]:
@@ -173,7 +99,7 @@ async def test_429_is_silent_for_two_minutes_and_then_told(
         spent_s = 0.0
         told_at: list[tuple[str, int, int, int]] = []
         while len(told_at) < 3:
-            wait_s = await push._send(Batch(body, CompactRange(), (), ()))
+            wait_s = await push.send(Batch(body, CompactRange(), (), ()))
             told_at += [(line["msg"], round(spent_s), line["from"], line["to"]) for line in messages(capfd)]
             assert 3.9 <= wait_s <= 6.1
             mock_clock.jump(wait_s)

@@ -4,21 +4,16 @@ statement with the same bytes: rows, their order and number, errors, refusals.
 `GATEWAYD_INTERFERENCE=100000` runs that many statements, `GATEWAYD_INTERFERENCE_SEED` starts elsewhere.
 """
 
-import os
 from collections import Counter
 
 import pytest
 
 from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
-from tests.masking.masking_rig import Failed, Outcome, rig
+from tests.masking.interference import COUNT, SEED, comparable, raw_words
+from tests.masking.masking_rig import rig
 from tests.masking.masking_shop import HIDING, SCHEMA, data
 from tests.masking.masking_statements import Statements
-
-COUNT = int(os.environ.get("GATEWAYD_INTERFERENCE", "400"))
-SEED = int(os.environ.get("GATEWAYD_INTERFERENCE_SEED", "1"))
-RAW = ("mail", "tel", "card", "secret")
-"""What raw values begin with."""
 
 
 @pytest.mark.timeout(0 if COUNT > 1000 else 600)
@@ -36,16 +31,6 @@ async def test_raw_values_of_masked_columns_influence_nothing(postgres: Postgres
             seen[type(answers[0]).__name__] += 1
     print(f"seed {SEED}: {dict(seen)}")
     assert seen["Result"] > COUNT * (0.2 if writes else 0.5), seen
-
-
-def comparable(outcome: Outcome) -> object:
-    if isinstance(outcome, Failed) and outcome.sqlstate == "57014":
-        return Failed("57014", "", None, None)
-    return outcome
-
-
-def raw_words(sql: str) -> list[str]:
-    return [f"{word}{digit}" for word in RAW for digit in range(1, 10) if f"{word}{digit}" not in sql]
 
 
 def test_results_are_compared_by_their_bytes() -> None:

@@ -13,12 +13,12 @@ import pytest
 from gatewayd.policy.file.model import ConsistentHash, Mask, Pseudonymize
 from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
+from tests.masking.interference import COUNT, SEED
 from tests.masking.masking_reference import masked
 from tests.masking.masking_rig import Failed, Outcome, rig
 from tests.masking.masking_shop import KEYED, SCHEMA, data
 from tests.masking.masking_statements import Item, Statements
-from tests.masking.test_masking_interference import COUNT, SEED
-from tests.masking.test_masking_results_interference import PlainStatements
+from tests.masking.plain_statements import PlainStatements
 
 BY_KIND: dict[str, Mask] = {
     "mail": Pseudonymize("email"),

@@ -9,10 +9,10 @@ import pytest
 
 from gatewayd.masking.plan import Withheld
 from tests.conftest import Postgres
+from tests.masking.interference import COUNT, SEED, comparable, raw_words
 from tests.masking.masking_names import EXTRA, FUNCTIONS, MASKS, Names
 from tests.masking.masking_rig import Denied, rig
 from tests.masking.masking_shop import HIDING, SCHEMA, data
-from tests.masking.test_masking_interference import COUNT, SEED, comparable, raw_words
 
 POLICY = HIDING.replace("column_masks:\n", f"column_masks:\n{MASKS}") + 'functions: {allow: ["public.*"]}\n'
 PRODUCTIONS = 70

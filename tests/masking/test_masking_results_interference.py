@@ -10,47 +10,11 @@ from collections import Counter
 import pytest
 
 from tests.conftest import Postgres
+from tests.masking.interference import COUNT, SEED, comparable, raw_words
 from tests.masking.masking_rig import rig
 from tests.masking.masking_shop import HIDING, SCHEMA, data
-from tests.masking.masking_statements import RELATIONS, Column, Item, Statements
-from tests.masking.test_masking_interference import COUNT, SEED, comparable, raw_words
-
-MASKED = frozenset(
-    {
-        "email",
-        "ssn",
-        "phone",
-        "birthday",
-        "salary",
-        "age",
-        "profile",
-        "tags",
-        "card",
-        "ip",
-        "label",
-        "badge",
-        '"Näme x"',
-        '"Wert"',
-    }
-)
-
-
-class PlainStatements(Statements):
-    """Masked columns stand in select lists only, and there as they are; what is computed is computed with others."""
-
-    def column(self, items: list[Item], kind: str) -> str:  # type: ignore[override]  # the same in a narrower form
-        kept = [Item(item.alias, tuple(column for column in item.columns if column.name not in MASKED)) for item in items]
-        return super().column(kept, kind)
-
-    def select(self, depth: int) -> tuple[str, tuple[Column, ...]]:
-        sql, columns = super().select(depth)
-        if not sql.startswith("SELECT ") or " AS o0" not in sql or "DISTINCT" in sql or "GROUP BY" in sql or self.chance(0.4):
-            return sql, columns
-        relation = self.random.choice([name for name in RELATIONS if any(each.name in MASKED for each in RELATIONS[name])])
-        shown = self.random.choice([each for each in RELATIONS[relation] if each.name in MASKED])
-        key = '"Id"' if "Größe" in relation else "id"
-        value = f"(SELECT m.{shown.name} FROM {relation} AS m WHERE m.{key} = {self.random.randint(1, 40)})"
-        return f"SELECT {value} AS shown, {sql.removeprefix('SELECT ')}".replace("ORDER BY 1", "ORDER BY 2"), ()
+from tests.masking.masking_statements import Statements
+from tests.masking.plain_statements import PlainStatements
 
 
 @pytest.mark.timeout(0 if COUNT > 1000 else 600)

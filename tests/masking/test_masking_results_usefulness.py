@@ -5,9 +5,9 @@ import pytest
 from gatewayd.masking.plan import Withheld
 from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
+from tests.masking.honest_statements import STATEMENTS
 from tests.masking.masking_rig import rig
 from tests.masking.masking_shop import SCHEMA, SHOWING, data
-from tests.masking.test_masking_usefulness import STATEMENTS
 
 UNMASKED = [
     "SELECT * FROM products ORDER BY price DESC",

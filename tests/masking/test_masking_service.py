@@ -12,9 +12,9 @@ import trio
 from tests.cli.gatewayd_process import run
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import PATIENCE_S, Agent, chains, gatewayd, kinds, variables
+from tests.masking.honest_statements import STATEMENTS
 from tests.masking.masking_shop import HIDING, SCHEMA, SHOWING, data
-from tests.masking.test_masking_usefulness import STATEMENTS
-from tests.masking.test_masking_writes import REFUSED
+from tests.masking.refused_writes import REFUSED
 
 SALT = {"GATEWAY_MASK_SALT": "salt-canary-58213"}
 TOKEN = "operators-token"

@@ -1,15 +1,10 @@
 """Masks must leave honest questions answered: at least 95 % of the list by source_rewrite (issue: Usefulness)."""
 
-from pathlib import Path
-
-import yaml
-
 from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
+from tests.masking.honest_statements import STATEMENTS
 from tests.masking.masking_rig import rig
 from tests.masking.masking_shop import SCHEMA, SHOWING, data
-
-STATEMENTS: list[str] = yaml.safe_load((Path(__file__).parent / "usefulness.yaml").read_text(encoding="utf-8"))
 
 
 async def test_source_rewrite_answers_honest_statements(postgres: Postgres) -> None:

@@ -8,10 +8,10 @@ import trio
 from gatewayd.masking.transforms.in_python import padded
 from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
+from tests.masking.honest_statements import STATEMENTS
 from tests.masking.masking_rig import SALT, rig
 from tests.masking.masking_shop import HIDING, KEYED, SCHEMA, SHOWING, data
-from tests.masking.test_masking_usefulness import STATEMENTS
-from tests.postgres.test_postgres_network import between
+from tests.postgres.relay import between
 
 RAW = re.compile(rb"(?:mail|ssn|tel|card)\d{9}")
 KEYS = (SALT, *padded(SALT))

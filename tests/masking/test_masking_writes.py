@@ -9,6 +9,7 @@ from gatewayd.postgres.execute.result import Result
 from tests.conftest import Postgres
 from tests.masking.masking_rig import Failed, Rig, rig
 from tests.masking.masking_shop import HIDING, SCHEMA, SHOWING, data
+from tests.masking.refused_writes import REFUSED
 
 
 @pytest.fixture(scope="session")
@@ -20,37 +21,6 @@ def dsn(postgres: Postgres) -> str:
 async def shop(dsn: str) -> AsyncIterator[Rig]:
     async with rig(dsn, HIDING) as made:
         yield made
-
-
-REFUSED = {
-    "where": "UPDATE users SET city = 'x' WHERE ssn LIKE 'ssn1%'",
-    "qualified where": "DELETE FROM users u WHERE u.ssn = 'x'",
-    "set source": "UPDATE users SET name = ssn WHERE id = 1",
-    "set several": "UPDATE users SET (name, city) = (ssn, 'x') WHERE id = 1",
-    "set subquery": "UPDATE users SET name = (SELECT users.ssn) WHERE id = 1",
-    "subquery outwards": "DELETE FROM users WHERE id IN (SELECT o.user_id FROM orders o WHERE o.status = ssn)",
-    "returning star": "UPDATE users SET city = 'x' WHERE id = 1 RETURNING *",
-    "returning": "UPDATE users SET city = 'x' WHERE id = 1 RETURNING ssn",
-    "returning qualified star": "UPDATE users u SET city = 'x' WHERE id = 1 RETURNING u.*",
-    "returning whole row": "UPDATE users SET city = 'x' WHERE id = 1 RETURNING users",
-    "returning expression": "DELETE FROM users WHERE id = 1 RETURNING md5(ssn)",
-    "returning field": "DELETE FROM users WHERE id = 1 RETURNING (users).ssn",
-    "returning in WITH": "WITH d AS (DELETE FROM users WHERE id = 1 RETURNING *) SELECT count(*) FROM d",
-    "insert returning": "INSERT INTO users (id, name, email, created_at) VALUES (900, 'n', 'e', now()) RETURNING email",
-    "conflict on masked": "INSERT INTO orders (id, user_id, status, total, card, ordered_at) VALUES (900, 1, 'new', 1, 'c', now()) ON CONFLICT (card) DO NOTHING",
-    "conflict on anything": "INSERT INTO orders (id, user_id, status, total, card, ordered_at) VALUES (900, 1, 'new', 1, 'c', now()) ON CONFLICT DO NOTHING",
-    "conflict update reads": "INSERT INTO orders VALUES (1, 1, 'new', 1, 'c', now()) ON CONFLICT (id) DO UPDATE SET status = orders.card",
-    "conflict where": "INSERT INTO orders VALUES (1, 1, 'new', 1, 'c', now()) ON CONFLICT (id) DO UPDATE SET status = 'x' WHERE orders.card = 'c'",
-    "merge condition": "MERGE INTO users u USING notes n ON u.ssn = n.body WHEN MATCHED THEN DELETE",
-    "merge when": "MERGE INTO users u USING notes n ON u.id = n.id WHEN MATCHED AND u.ssn = 'x' THEN DELETE WHEN NOT MATCHED THEN DO NOTHING",
-    "merge set": "MERGE INTO users u USING notes n ON u.id = n.id WHEN MATCHED THEN UPDATE SET name = u.ssn",
-    "view target": "UPDATE contacts SET name = number WHERE id = 1",
-    "leaking view target": "DELETE FROM rich WHERE id = 1",
-    "parent": "UPDATE app.people SET id = 1 WHERE label = 'x'",
-    "child": "UPDATE app.staff SET id = 1 WHERE label = 'x'",
-    "locks": "SELECT id FROM users WHERE id = 1 FOR UPDATE",
-    "attribute notation": "UPDATE users u SET city = 'x' WHERE u.to_jsonb IS NOT NULL",
-}
 
 
 @pytest.mark.parametrize("sql", REFUSED.values(), ids=REFUSED)

@@ -34,7 +34,7 @@ SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": False}
 
 
 class Rig:
-    """Tools that tests can see into: `started` and `cancelled` count the calls of `hang`."""
+    """Tools that tests can see into, unless `tools` are given: `started` and `cancelled` count the calls of `hang`."""
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class Rig:
         limits: CallLimits | None = None,
         sessions: Sessions | None = None,
         bounds: McpBounds = MCP_BOUNDS,
+        tools: Sequence[Tool] = (),
         **callers: Any,
     ) -> None:
         self.agents: list[Agent] = []
@@ -58,9 +59,10 @@ class Rig:
             tool("boom", self.boom),
             tool("steps", self.steps),
         )
-        self.dispatch = Dispatch("rig", "1.2.3", lambda: table, "be kind", limits=limits)
+        self.dispatch = Dispatch("rig", "1.2.3", lambda: tools or table, "be kind", limits=limits)
         hosts = callers.get("hosts", LOOPBACK_HOSTS)
-        self.mcp = McpHttp(self.dispatch, Callers(hosts, callers.get("origins")), sessions=sessions, bounds=bounds)
+        self.sessions = sessions or Sessions(most=bounds.sessions, idle_s=bounds.session_idle_s)
+        self.mcp = McpHttp(self.dispatch, Callers(hosts, callers.get("origins")), sessions=self.sessions, bounds=bounds)
         self.stop = trio.Event()
         self.port = 0
 

@@ -1,7 +1,7 @@
 """The table of tools: asked anew for each request, encoded once per table; agents are cut to what audit rows hold."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import pytest
@@ -43,7 +43,12 @@ def test_agents(client: ClientInfo | msgspec.UnsetType, agent: Agent) -> None:
 
 async def test_remembered_clients_are_bounded(capfd: pytest.CaptureFixture[str]) -> None:
     dispatch = Dispatch("rig", "1", lambda: ())
-    for number in range(3000):
-        dispatch.note_client(Agent(f"n{number}", "1"), "2025-06-18")
-    assert len(dispatch._clients._known) <= 1024
-    assert capfd.readouterr().err.count('"mcp client"') == 3000
+
+    def lines_for(numbers: Iterable[int]) -> int:
+        for number in numbers:
+            dispatch.note_client(Agent(f"n{number}", "1"), "2025-06-18")
+        return capfd.readouterr().err.count('"mcp client"')
+
+    assert lines_for(range(3000)) == 3000
+    assert lines_for(range(3000 - 1024, 3000)) == 0
+    assert lines_for([3000 - 1025]) == 1  # the newest that is forgotten

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatewayd.mcp.eras.handshake import Peer
+from tests.mcp.json_values import JSON, SCALARS
 from tests.mcp.mcp_rig import HEADERS, META, PATIENCE_S, STATELESS, MemoryExchange, Rig
 
-SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5)
-JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3))
 NAMES = st.sampled_from(["echo", "boom", "steps", "nope", ""])
 METAS = st.just(META) | st.fixed_dictionaries({}, optional={"progressToken": SCALARS, **dict.fromkeys(META, SCALARS)})
 PARAMS = st.fixed_dictionaries(
@@ -40,7 +39,7 @@ HEADER = st.fixed_dictionaries(
 
 async def answered(method: str, headers: dict[str, str], body: bytes) -> None:
     rig = Rig()
-    session = rig.mcp._sessions.open(Peer(), 0)
+    session = rig.sessions.open(Peer(), 0)
     assert session is not None
     named = {**HEADERS, "host": "localhost", **headers}
     raw = [(k.encode(), v.replace("SESSION", session.id).encode("latin-1")) for k, v in named.items()]

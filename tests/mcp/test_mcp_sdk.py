@@ -61,8 +61,7 @@ async def test_sdk_over_http(era: str) -> None:
         sys.path.pop(0)
     from tests.mcp.mcp_rig import serving
 
-    rig = Rig()
-    rig.dispatch._tools = lambda: TOOLS  # type: ignore[misc]  # Final for everybody but this test
+    rig = Rig(tools=TOOLS)
     async with serving(rig):
         await exercise(SdkClient(streamable_http_client(rig.url), mode=era), era)
     gc.collect()  # inside the filters above, not in somebody else's test

@@ -102,16 +102,12 @@ async def test_an_install_id_that_cannot_be_kept_means_silence(tmp_path: Path) -
     assert receiver.requests == []
 
 
-def test_a_spoilt_install_id_is_made_anew(tmp_path: Path) -> None:
+async def test_a_spoilt_install_id_is_made_anew(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for content in (b"", b"\xff\xff", CANARY.encode()):
         (tmp_path / "install-id").write_bytes(content)
-
-        async def main() -> tuple[str, bool]:
-            return telemetry(tmp_path, None)._install_id()
-
-        install_id, is_first = trio.run(main)
-        assert is_first
-        assert is_ulid(install_id)
+        await telemetry(tmp_path, None).run()
+        assert "switch_off" in lines(capfd.readouterr().err)[0]  # as at a first start
+        assert is_ulid((tmp_path / "install-id").read_text().strip())
 
 
 async def test_calls_that_come_faster_than_they_are_counted_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -119,8 +115,7 @@ async def test_calls_that_come_faster_than_they_are_counted_are_dropped_and_coun
     for _ in range(300):
         service.called(CALL)
     assert service.dropped == 44
-    service._send.close()
-    service._receive.close()
+    await service.run()  # and so closed
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.floats(0, 1e6))

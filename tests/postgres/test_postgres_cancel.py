@@ -9,6 +9,7 @@ import trio
 
 from gatewayd.config.bounds import DatabaseBounds
 from gatewayd.policy.file.model import Limits
+from tests.postgres.cancelled_after import cancelled_after
 from tests.postgres.postgres_asking import asking, until
 
 SLOW = "SELECT pg_sleep(60), 'a slow statement' AS a"
@@ -68,7 +69,7 @@ async def test_cancelled_at_any_moment_the_pool_stays_sound(postgres: Any, dsn: 
             async with asking(dsn, size=1) as ask:
                 if not fresh:
                     await ask("SELECT 1 AS a")
-                finished = await _cancelled_after(steps, ask, sql)
+                finished = await cancelled_after(steps, ask, sql)
                 assert ask.pool.statistics().in_use == 0
                 assert await ask.rows("SELECT 7 AS a") == [{"a": 7}]
                 assert not ask.pool.statistics().waiters
@@ -86,39 +87,6 @@ async def test_cancelled_at_any_moment_the_pool_stays_sound(postgres: Any, dsn: 
             == 0
         )
     )
-
-
-async def _cancelled_after(steps: int, ask: Any, sql: str) -> bool:
-    """Cancel the call when it gives way to others for the `steps`th time. Returns whether it had finished by then."""
-
-    class Steps(trio.abc.Instrument):
-        task: trio.lowlevel.Task | None = None
-        left = steps
-
-        def after_task_step(self, task: Any) -> None:
-            if task is self.task:
-                self.left -= 1
-                if self.left == 0:
-                    scope.cancel()
-
-    scope = trio.CancelScope()
-    counter = Steps()
-    finished = False
-
-    async def call() -> None:
-        nonlocal finished
-        counter.task = trio.lowlevel.current_task()
-        with scope:
-            await ask(sql)
-            finished = counter.left > 0
-
-    trio.lowlevel.add_instrument(counter)
-    try:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(call)
-    finally:
-        trio.lowlevel.remove_instrument(counter)
-    return finished
 
 
 async def test_a_statement_past_its_timeout_fails_by_name(dsn: str) -> None:

@@ -1,7 +1,7 @@
 """The guard: what a decision rests on is asked for again after the statement has run."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,6 +11,7 @@ from gatewayd.catalog import Catalog
 from gatewayd.policy.decide.outcomes import Allowed, Permit
 from gatewayd.policy.file.model import FullRedact, Limits, Policy, TableAccess
 from gatewayd.postgres.catalog.read_catalog import read_catalog
+from gatewayd.postgres.driver.session import Connection
 from gatewayd.postgres.execute import guard as guards
 from gatewayd.postgres.execute.evidence import Evidence, evidence
 from gatewayd.postgres.execute.result import CatalogChanged, ExecutionFailed, Result
@@ -19,8 +20,8 @@ from gatewayd.postgres.pool import Pool
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
 from tests.conftest import Postgres
+from tests.postgres.inspected import SCHEMA
 from tests.postgres.postgres_asking import PATIENT
-from tests.postgres.test_postgres_inspect import SCHEMA
 
 HIDES = Policy(TableAccess("read_write", {("public", "hidden"): "deny"}))
 MASKS = Policy(TableAccess("read_write"), column_masks={("public", "t"): {"note": FullRedact()}})
@@ -63,10 +64,18 @@ class There:
         return await execute(self.pool, permit, Limits(), self.catalog, evidence=self.rests_on(sql))
 
 
+class PoolBehindPooler(Pool):
+    """Its sessions are those of a pooler that pins no settings: each transaction begins with them."""
+
+    async def acquire(self, limits: Limits, caller: Hashable = None) -> Connection:
+        connection = await super().acquire(limits, caller)
+        connection.pins_locally = True
+        return connection
+
+
 @asynccontextmanager
 async def decided(dsn: str, policy: Policy = HIDES, *, pooled: bool = False) -> AsyncIterator[There]:
-    pool = Pool("test", dsn, Limits(), 3, bounds=PATIENT)
-    pool._pins_locally = pooled
+    pool = (PoolBehindPooler if pooled else Pool)("test", dsn, Limits(), 3, bounds=PATIENT)
     try:
         yield There(pool, await read_catalog(pool, 1), policy)
     finally:

@@ -13,8 +13,8 @@ from gatewayd.postgres.execute.displayed_columns import shown
 from gatewayd.postgres.execute.result import ExecutionFailed
 from gatewayd.sql.facts.analyze import analyze
 from gatewayd.sql.facts.statement import Statement
+from tests.postgres.cancelled_after import cancelled_after
 from tests.postgres.postgres_asking import Asking, asking, until
-from tests.postgres.test_postgres_cancel import _cancelled_after
 
 ASKED = "SELECT 1 AS a, x.*, 2 AS a FROM t, unnest('a:1'::tsvector) AS x"
 """Neither text nor catalog tells its columns, so it is described."""
@@ -114,7 +114,7 @@ async def test_cancelled_at_any_moment_nothing_is_held(postgres: Any, dsn: str, 
     for steps in range(1, 200):
         async with asking(dsn, size=1) as ask:
             await _described(ask)
-            finished = await _cancelled_after(steps, ask, sql)
+            finished = await cancelled_after(steps, ask, sql)
             with trio.fail_after(10):
                 await until(lambda: held(postgres, dsn) == [])  # a closed session's backend ends in its own time
             if finished:

@@ -136,9 +136,9 @@ def test_leading_and_trailing_text_is_not_sent() -> None:
 
 def test_the_head_is_parsed_once_per_limits() -> None:
     wrap_query(facts("SELECT 1"), LIMITS, AS_THEY_ARE)
-    before = wrap._head_json.cache_info().misses
+    before = wrap.head_json.cache_info().misses
     wrap_query(facts("SELECT 2"), LIMITS, AS_THEY_ARE)
-    assert wrap._head_json.cache_info().misses == before
+    assert wrap.head_json.cache_info().misses == before
 
 
 def test_a_statement_over_the_catalog_alone_is_planned_apart() -> None:

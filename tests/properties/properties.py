@@ -124,7 +124,7 @@ async def _reads(
         findings += [Finding("disagreement", sql, policy, each) for each in await disagreements(world, allowed, ALL[policy])]
     await world.level_xids()
     if alone:
-        world.one.renew()
+        await world.one.renew()
     before = await world.one.state()
     rows = await world.one.rows() if alone else {}
     for sql, policy, allowed in reads:
@@ -153,7 +153,7 @@ async def _reads(
         else:
             counts.by["batches looked into"] += 1
             counts.by[f"because of {_changes(before, after)}"] += 1
-            world.one.renew()
+            await world.one.renew()
             for sql, policy, _ in reads:
                 findings += [each for each in await examine(world, sql, policy, decide=decide) if each.kind == "effect"]
     return findings

@@ -81,7 +81,7 @@ async def test_a_gateway_that_lets_reads_through_is_noticed(pair: Servers, sql: 
     async with connected(pair, LIMITS) as world:
         assert {each.kind for each in await examine(world, sql, "hiding")} == set()
         assert {each.kind for each in await examine(world, sql, "hiding", decide=_lets_reads_through)} >= kinds
-        world.one.renew()
+        await world.one.renew()
         await world.restore()
 
 

@@ -7,7 +7,7 @@ without the READ ONLY wall: what keeps reads from writing there is the policy al
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -65,8 +65,8 @@ _SESSION: Final = """
 class OpenPool(Pool):
     """A pool whose sessions do not begin READ ONLY."""
 
-    async def _ready_connection(self, limits: Limits) -> Connection:
-        connection = await super()._ready_connection(limits)
+    async def acquire(self, limits: Limits, caller: Hashable = None) -> Connection:
+        connection = await super().acquire(limits, caller)
         if getattr(connection, "is_open", None) is None:
             await connection.execute("SET default_transaction_read_only = off")
             connection.is_open = True  # type: ignore[attr-defined] # a mark of ours on a session of the pool
@@ -103,10 +103,11 @@ class Side:
         except ExecutionFailed as failed:
             return failed.sqlstate, failed.message, failed.hint, failed.position
 
-    def renew(self) -> None:
+    async def renew(self) -> None:
         """Let the next statement have a session of its own: a setting that is changed already cannot change again."""
-        while self.pool._idle:
-            self.pool._idle.pop().terminate()
+        while self.pool.statistics().idle:
+            async with self.pool.connection() as connection:
+                connection.terminate()
 
     async def state(self) -> dict[str, Any]:
         """All that a read must leave as it is, but for the rows of tables."""

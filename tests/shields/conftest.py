@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gatewayd.postgres.embedded import EmbeddedPostgres, Version
-from tests.conftest import Postgres, _server, reserved_port
+from tests.conftest import Postgres, reserved_port, server_in
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def start_module_postgres(short_folder: Callable[[], Path]) -> Iterator[Callable
     with ExitStack() as ports:
 
         def start(version: Version) -> Postgres:
-            servers.append(_server(short_folder(), ports.enter_context(reserved_port()), version, {}))
+            servers.append(server_in(short_folder(), ports.enter_context(reserved_port()), version, {}))
             return Postgres(servers[-1])
 
         try:

@@ -7,7 +7,7 @@ import pytest
 from pglast import ast
 
 from gatewayd.sql.facts import kinds
-from gatewayd.sql.facts.analyze import _STEPS
+from gatewayd.sql.facts.analyze import STEPS
 from gatewayd.sql.facts.grammar import EXPRESSIONS, HANDLED, NODES
 
 # Nodes that PostgreSQL makes after parsing; a raw tree never holds them, and the walk refuses them.
@@ -112,8 +112,8 @@ def test_fields_that_hold_nodes_are_walked_in_plain_expressions() -> None:
 
 
 def test_statement_kinds_that_are_not_allowed_have_no_way_into_the_walk() -> None:
-    assert set(_STEPS) & set(kinds.DENIED) == set()
-    assert set(kinds.ALLOWED) <= set(_STEPS)
+    assert set(STEPS) & set(kinds.DENIED) == set()
+    assert set(kinds.ALLOWED) <= set(STEPS)
 
 
 def test_typed_children_name_the_type_that_the_grammar_gives_them() -> None:

@@ -4,7 +4,6 @@ import pytest
 from pglast.parser import parse_sql_json
 
 from gatewayd.sql.text import bulk, fingerprint
-from gatewayd.sql.text import parse as parsing
 from gatewayd.sql.text.parse import parse, tokens_of
 from gatewayd.sql.text.tokens import Token, scan
 
@@ -22,20 +21,18 @@ TEXTS = (
 
 @pytest.mark.parametrize("sql", TEXTS)
 @pytest.mark.parametrize("at_once", [1, 20])
-def test_the_tokens_of_pieces_are_those_of_the_whole(sql: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "SCANNED_BYTES", at_once)
+def test_the_tokens_of_pieces_are_those_of_the_whole(sql: str, at_once: int) -> None:
     tree = parse(sql)
     whole = scan(tree.data[tree.start : tree.end])
-    assert tokens_of(tree) == [Token(each.start + tree.start, each.end + tree.start, each.name) for each in whole]
+    assert tokens_of(tree, at_once) == [Token(each.start + tree.start, each.end + tree.start, each.name) for each in whole]
 
 
 @pytest.mark.parametrize("sql", TEXTS[:-1])
-def test_fingerprints_and_trees_are_the_same_by_pieces(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fingerprints_and_trees_are_the_same_by_pieces(sql: str) -> None:
     json = parse(sql).json
-    whole = fingerprint.of_tree(json), bulk.without_positions(json)
-    monkeypatch.setattr(bulk, "PIECE_BYTES", 1)
-    assert len(list(bulk.pieces(json))) > 1
-    assert (fingerprint.of_tree(json), bulk.without_positions(json)) == whole
+    assert len(list(bulk.pieces(json, 1))) > 1
+    assert fingerprint.of_tree(json, 1) == fingerprint.of_tree(json)
+    assert bulk.without_positions(json, 1) == bulk.without_positions(json)
 
 
 def test_a_chain_of_set_operations_is_taken_apart_too() -> None:

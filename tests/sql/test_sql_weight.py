@@ -4,7 +4,7 @@ import pytest
 from pglast.parser import parse_sql_json
 
 from gatewayd.sql.text.parse import MAX_BYTES
-from gatewayd.sql.text.weight import _weight, is_too_heavy
+from gatewayd.sql.text.weight import is_too_heavy, weight
 from tests.sql.sql_facts import statement, unparsed
 
 DENSE = {
@@ -31,7 +31,7 @@ DENSE = {
 @pytest.mark.parametrize("shape", DENSE)
 def test_the_weight_of_a_text_is_not_below_what_its_tree_takes(shape: str) -> None:
     text = DENSE[shape]
-    assert _weight(text.encode()) >= 3 * len(parse_sql_json(text)), "a parse takes four to five times the JSON at its peak"
+    assert weight(text.encode()) >= 3 * len(parse_sql_json(text)), "a parse takes four to five times the JSON at its peak"
 
 
 @pytest.mark.parametrize("piece", ["a+a,", "a,", "1,", "f(),", "a::a,", "*,", '"a",', "é,"])

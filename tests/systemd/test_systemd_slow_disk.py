@@ -10,7 +10,7 @@ import trio
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import PATIENCE_S, Agent
 from tests.faults.disks import SlowDisk
-from tests.systemd.test_systemd_notify import unit
+from tests.systemd.unit import unit
 
 WATCHDOG_S = 30  # as in the units
 LARGE = " -- " + "x" * 1_000_000  # so that the log is soon so long that it is carried over under load

@@ -92,14 +92,14 @@ async def prove(tx: Transaction, instance: Instance, index: int, size: int) -> l
     """The inclusion proof of a leaf in the tree of the first `size`. Raises TileMissing."""
     wanted: set[int] = set()
     inclusion_proof(index, size, _noting(wanted))
-    return inclusion_proof(index, size, _over(await read(tx, instance, wanted)))
+    return inclusion_proof(index, size, over(await read(tx, instance, wanted)))
 
 
 async def root_at(tx: Transaction, instance: Instance, size: int) -> bytes:
     """The root over the first `size` leaves. Raises TileMissing."""
     wanted: set[int] = set()
     range_from(size, _noting(wanted))
-    return range_from(size, _over(await read(tx, instance, wanted))).root()
+    return range_from(size, over(await read(tx, instance, wanted))).root()
 
 
 def _noting(wanted: set[int]) -> Subtree:
@@ -112,7 +112,9 @@ def _noting(wanted: set[int]) -> Subtree:
     return subtree
 
 
-def _over(tiles: Mapping[int, bytes]) -> Subtree:
+def over(tiles: Mapping[int, bytes]) -> Subtree:
+    """The roots of whole subtrees, from the tiles that they lie in, by number."""
+
     def subtree(level: int, index: int) -> bytes:
         of, above = divmod(level, TILE_BITS)
         first = index << above

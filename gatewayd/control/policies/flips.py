@@ -2,8 +2,8 @@
 
 Each kind of statement that was recorded is decided again by the engine's own judge (`judge.py`), over the catalog that
 a gateway has sent last; nothing runs. What the policy in force decides that way already is no flip of this change. Bounds:
-KINDS_MOST kinds, the most frequent first, and JUDGE_S seconds of a worker thread, one at a time in a replica; the answer says how
-many calls were looked at, and why others could not be judged.
+KINDS_MOST kinds, the most frequent first, and `judge_s` seconds of a worker thread, one at a time in a replica; the answer says
+how many calls were looked at, and why others could not be judged.
 """
 
 import time
@@ -24,7 +24,6 @@ from gatewayd.policy.tools.expect import CaseVerdict, verdict_of
 from gatewayd.policy.tools.replay import Flip, Replay, change_of
 from gatewayd.sql.text.redact import redacted
 
-JUDGE_S: Final = 5.0
 SHOWN: Final = 100
 _AT_ONCE: Final = 200
 _NAMES: Final = 50
@@ -100,7 +99,7 @@ async def find_flips(console: Console, project_id: str, new: Policies, in_force:
     async with console.judging:
         week = await week_of(console, project_id)
         catalogs = await _catalogs(console, project_id, week)
-        looking = _Looking(_by_name(new), _by_name(in_force), catalogs)
+        looking = _Looking(_by_name(new), _by_name(in_force), catalogs, console.bounds.judge_s)
         for at in range(0, len(week.kinds), _AT_ONCE):
             if looking.is_over:
                 break
@@ -127,18 +126,21 @@ def _by_name(policies: Policies | None) -> Mapping[str, Policy]:
 class _Looking:
     """One look: what has been decided again so far. Filled in a thread, one batch after the other."""
 
-    def __init__(self, new: Mapping[str, Policy], in_force: Mapping[str, Policy], catalogs: Mapping[str, Catalog]) -> None:
+    def __init__(
+        self, new: Mapping[str, Policy], in_force: Mapping[str, Policy], catalogs: Mapping[str, Catalog], judge_s: float
+    ) -> None:
         self.replay: Final = Replay()
         self.already = 0
         self.not_judged: Final[Counter[tuple[str, str]]] = Counter()
         self._new = new
         self._in_force = in_force
         self._catalogs = catalogs
+        self._judge_s = judge_s
         self._spent_s = 0.0
 
     @property
     def is_over(self) -> bool:
-        return self._spent_s > JUDGE_S
+        return self._spent_s > self._judge_s
 
     def can_judge(self, kind: Kind) -> bool:
         why = None
@@ -156,7 +158,7 @@ class _Looking:
             sql = texts.get(kind.query_id)
             if sql is None:
                 self.not_judged[kind.database_name, NO_TEXT] += kind.calls
-            elif self._spent_s + time.perf_counter() - began <= JUDGE_S:
+            elif self._spent_s + time.perf_counter() - began <= self._judge_s:
                 self._compare(kind, sql)
         self._spent_s += time.perf_counter() - began
 

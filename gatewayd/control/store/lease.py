@@ -41,37 +41,37 @@ async def release(store: Store, name: str, owner: str) -> None:
     await store.run(RELEASE, name, owner)
 
 
-async def run_leased(store: Store, name: str, owner: str, work: Callable[[int], Awaitable[None]]) -> None:
+async def run_leased(store: Store, name: str, owner: str, work: Callable[[int], Awaitable[None]], for_s: float = LEASE_S) -> None:
     """A service: whenever this process can have the lease, run `work(fence)` until it returns or the lease is lost; for ever.
 
     `work` is cancelled when the lease could not be renewed in time. After it has returned, the lease is let go and a third of
-    its time is waited: so a job that runs to its end runs about every LEASE_S / 3 somewhere. A failing store ends no service.
+    its time is waited: so a job that runs to its end runs about every `for_s` / 3 somewhere. A failing store ends no service.
     """
     while True:
         try:
-            fence = await take(store, name, owner)
+            fence = await take(store, name, owner, for_s)
             if fence is not None:
-                await _held(store, name, owner, fence, work)
+                await _held(store, name, owner, fence, work, for_s)
         except StoreUnavailable:
             pass  # told by readiness; the next round asks again
-        await trio.sleep(LEASE_S / 3)
+        await trio.sleep(for_s / 3)
 
 
-async def _held(store: Store, name: str, owner: str, fence: int, work: Callable[[int], Awaitable[None]]) -> None:
+async def _held(store: Store, name: str, owner: str, fence: int, work: Callable[[int], Awaitable[None]], for_s: float) -> None:
     async with trio.open_nursery() as nursery:
 
         async def renew() -> None:
-            until = trio.current_time() + LEASE_S
+            until = trio.current_time() + for_s
             while True:
-                await trio.sleep(LEASE_S / 3)
+                await trio.sleep(for_s / 3)
                 with trio.move_on_at(until):
                     try:
-                        if await take(store, name, owner) != fence:
+                        if await take(store, name, owner, for_s) != fence:
                             break
-                        until = trio.current_time() + LEASE_S
+                        until = trio.current_time() + for_s
                         continue
                     except StoreUnavailable:
-                        if trio.current_time() + LEASE_S / 3 < until:
+                        if trio.current_time() + for_s / 3 < until:
                             continue
                 break
             nursery.cancel_scope.cancel()

@@ -25,7 +25,6 @@ from gatewayd.control.store.statement import Copy, Statement
 Isolation = Literal["READ COMMITTED", "SERIALIZABLE"]
 
 RUNS: Final = 12
-WAIT_S: Final = 10.0
 _PAUSE_S: Final = 0.005
 _PAUSE_MOST_S: Final = 0.25
 
@@ -93,10 +92,17 @@ class Store:
     each statement and each COMMIT, and raises 40001 at random."""
 
     def __init__(
-        self, dsn: str, *, size: int = 10, isolation: Isolation = "READ COMMITTED", disturb: Disturb | None = None
+        self,
+        dsn: str,
+        *,
+        size: int = 10,
+        wait_s: float = 10.0,
+        isolation: Isolation = "READ COMMITTED",
+        disturb: Disturb | None = None,
     ) -> None:
         self._dsn = dsn
         self._begin = f"BEGIN ISOLATION LEVEL {isolation}"
+        self._wait_s = wait_s
         self._disturb = disturb
         self._idle: list[StoreConnection] = []
         self._slots = trio.CapacityLimiter(size)
@@ -147,11 +153,11 @@ class Store:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[StoreConnection]:
-        """A session of the pool, in no transaction. Raises StoreUnavailable when none becomes free in WAIT_S."""
-        with trio.move_on_after(WAIT_S) as waiting:
+        """A session of the pool, in no transaction. Raises StoreUnavailable when none becomes free in `wait_s`."""
+        with trio.move_on_after(self._wait_s) as waiting:
             await self._slots.acquire_on_behalf_of(token := object())
         if waiting.cancelled_caught:
-            raise StoreUnavailable(f"no connection to the store became free within {WAIT_S:g} s")
+            raise StoreUnavailable(f"no connection to the store became free within {self._wait_s:g} s")
         try:
             connection = await self._ready()
             try:

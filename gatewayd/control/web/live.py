@@ -25,8 +25,6 @@ from gatewayd.http.open_exchange import HttpExchange
 
 PREFIX: Final = "/live"
 STREAMS_MOST: Final = 10_000
-BEAT_S: Final = 15.0
-"""A comment so often, so that proxies keep the stream; and the session is looked at again."""
 
 RIGHTS: Final[Mapping[Topic, Right]] = {"audit": "project.audit", "approvals": "project.approvals"}
 _HEAD: Final = (
@@ -75,7 +73,7 @@ async def _stream(console: Console, exchange: HttpExchange, incoming: Incoming, 
     await exchange.write(b"retry: 2000\n\n")
     with console.live.listening(asked.project_id, asked.topic) as listener:
         while not stop.is_set():
-            with trio.move_on_after(BEAT_S):
+            with trio.move_on_after(console.bounds.beat_s):
                 mark = await listener.next()
                 await exchange.write(f"event: changed\ndata: {mark}\n\n".encode())
                 continue

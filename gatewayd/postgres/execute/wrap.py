@@ -99,7 +99,7 @@ def wrap_query(statement: Statement, limits: Limits, shown: Shown) -> Sent:
     # Blanks in place of the head give both trees the same positions, so that equal trees are equal texts.
     tree = _json(" " * len(head.encode()) + own)  # positions are bytes, and a masked column may have any name
     start, end = tree.find('"stmt":') + len('"stmt":'), tree.rfind(',"stmt_location":')
-    if not _json(text).startswith(_head_json(head) + tree[start:end] + ',"alias":{"aliasname":"q"'):
+    if not _json(text).startswith(head_json(head) + tree[start:end] + ',"alias":{"aliasname":"q"'):
         raise NotWrapped
     return Sent(text, ((len(head), offset, len(own)),))
 
@@ -213,7 +213,7 @@ def _json(sql: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _head_json(head: str) -> str:
+def head_json(head: str) -> str:
     """What the parser prints for `head` up to the place of the statement."""
     probe = _json(f"{head}VALUES (1)\n) AS q) AS r){_TAIL}")
     return probe[: probe.index('{"SelectStmt":{"valuesLists"')]

@@ -18,7 +18,7 @@ from gatewayd.sql.text import fingerprint, splice
 from gatewayd.sql.text.parse import TOO_DEEP, Node, NotParsed, Tree, parse
 
 _ROW_WRITES = frozenset({"InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt"})
-_STEPS = steps(
+STEPS = steps(
     {
         **expressions.HANDLERS,
         **queries.HANDLERS,
@@ -43,7 +43,7 @@ def watched(sql: str) -> Walk | None:
     """The walk over a statement that `analyze` has read, with what the binder asks for; None where it cannot be had."""
     try:
         tree = parse(sql)
-        walk = Walk(_STEPS)
+        walk = Walk(STEPS)
         walk.watched = []
         _run(walk, tree)
     except (NotParsed, RecursionError):
@@ -69,7 +69,7 @@ def _run(walk: Walk, tree: Tree) -> None:
 
 def _facts(sql: str, tree: Tree) -> Statement:
     [(node, body)] = tree.node.items()
-    walk = Walk(_STEPS)
+    walk = Walk(STEPS)
     _run(walk, tree)
     outputs = Outputs(walk)
     form = _form(node, walk)

@@ -32,12 +32,12 @@ class TooDeep(Exception):
     """The tree is too large for its depth."""
 
 
-def pieces(text: str) -> Iterator[str]:
-    """The text in pieces that end between two nodes of a list or two fields of a node, never inside a constant nor before a
-    position, which goes together with its comma."""
+def pieces(text: str, size: int = PIECE_BYTES) -> Iterator[str]:
+    """The text in pieces of about `size` characters. They end between two nodes of a list or two fields of a node, never inside
+    a constant nor before a position, which goes together with its comma."""
     start = 0
-    while len(text) - start > PIECE_BYTES:
-        found = _BOUNDARY.search(text, start + PIECE_BYTES)
+    while len(text) - start > size:
+        found = _BOUNDARY.search(text, start + size)
         if found is None:
             break
         yield text[start : found.end()]
@@ -54,9 +54,9 @@ def without_bulk(json: str) -> str:
     return "".join(short)
 
 
-def without_positions(json: str) -> str:
+def without_positions(json: str, size: int = PIECE_BYTES) -> str:
     """A tree as text, without where its parts stand: equal texts are equal trees."""
-    return "".join(map(_placeless, pieces(json)))
+    return "".join(map(_placeless, pieces(json, size)))
 
 
 def _placeless(piece: str) -> str:

@@ -26,10 +26,10 @@ _SHORT_LIST = '"rexpr":{"List":{"items":[{"?":0}]}}'
 _ONE_ROW = re.compile(r'"valuesLists":\[\{"List":\{"items":\[[^\[\]]*\]\}\}\]')
 
 
-def of_tree(json: str) -> str:
-    """16 hex digits for the parser's answer to one statement."""
+def of_tree(json: str, size: int = bulk.PIECE_BYTES) -> str:
+    """16 hex digits for the parser's answer to one statement, which is read `size` characters at a time."""
     text = json[json.index('"stmts"') :]
-    text = "".join(map(_bare, bulk.pieces(text))) if len(text) > bulk.PIECE_BYTES else _bare(text)
+    text = "".join(map(_bare, bulk.pieces(text, size))) if len(text) > size else _bare(text)
     if '"List":{' in text:
         text = _CONSTANT_LIST.sub(_SHORT_LIST, _SAME_ROWS.sub(r"\1", _LONG_LIST.sub('{"?":0},', text)))
         plain = text.count('"rexpr":{"List":') == text.count(_SHORT_LIST)

@@ -29,7 +29,7 @@ TOO_DEEP = "the statement is nested too deeply; flatten it"
 MAX_RESCANS = 4_000_000  # characters the scanner may read again: some tens of milliseconds
 MAX_REPEATED_BYTES = 1_000_000  # text that multi-column assignments may repeat in the tree
 MAX_MESSAGE = 200
-SCANNED_BYTES = 8 * 1024  # at once
+SCANNED_BYTES = 8 * 1024
 
 _OPERATORS = re.compile(rb"[~!@#^&|`?+\-*/%<>=]{64,}")
 _SET = re.compile(rb"\bset\b", re.IGNORECASE)
@@ -99,16 +99,16 @@ def _statements(json: str, *, whole: bool) -> list[Node]:
     return statements
 
 
-def tokens_of(tree: Tree) -> list[Token]:
-    """The statement's tokens, at their places in the whole text, scanned a piece at a time: the scanner keeps the interpreter for
-    a microsecond a token. A piece begins where the parser says that a token starts."""
+def tokens_of(tree: Tree, at_once: int = SCANNED_BYTES) -> list[Token]:
+    """The statement's tokens, at their places in the whole text, scanned `at_once` bytes at a time: the scanner keeps the
+    interpreter for a microsecond a token. A piece begins where the parser says that a token starts."""
     starts = {tree.start, tree.end}
     for piece in bulk.pieces(tree.json):
         starts.update(map(int, _LOCATION.findall(piece)))
     found: list[Token] = []
     begin = tree.start
     for start in sorted(starts):
-        if begin < start <= tree.end and (start - begin >= SCANNED_BYTES or start == tree.end):
+        if begin < start <= tree.end and (start - begin >= at_once or start == tree.end):
             found += (Token(each.start + begin, each.end + begin, each.name) for each in scan(tree.data[begin:start]))
             begin = start
     return found

@@ -42,13 +42,13 @@ _MOST_STRINGS: Final = MOST_BYTES // CONSTANT_BYTES
 
 def is_too_heavy(data: bytes) -> bool:
     """Whether parsing it would take more memory than a statement may."""
-    if len(data) * NAME_BYTES <= MOST_BYTES or _weight(data) <= MOST_BYTES:
+    if len(data) * NAME_BYTES <= MOST_BYTES or weight(data) <= MOST_BYTES:
         return False
     bare = _bare(data)
-    return bare is None or _weight(bare) > MOST_BYTES
+    return bare is None or weight(bare) > MOST_BYTES
 
 
-def _weight(data: bytes) -> int:
+def weight(data: bytes) -> int:
     """Bytes that the parser takes, at most, about."""
     classes = data.translate(_CLASSES)
     names = sum(map(classes.count, (each + _NAME for each in _APART))) + classes.count(b"*")
