@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types tests corpus bench soak dist man pictures coverage lock clean
+.PHONY: help venv demo test lint types tests program-tests page-tests corpus bench soak dist man pictures coverage lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -47,7 +47,9 @@ venv: $(VENV)/.dev  ## the development environment in .venv
 demo: $(VENV)/.run  ## a sample shop, the console and an agent's address; Ctrl-C ends it
 	@$(BIN)/gatewayd demo
 
-test: lint types tests  ## everything that must hold before a commit: lint, types, all tests (below 10 minutes)
+# What follows lint runs at the same time: tests wait a good part of their time, and mypy and Chromium take what is free then.
+test: lint  ## everything that must hold before a commit: lint, types, all tests (below 10 minutes)
+	@$(MAKE) --no-print-directory --jobs 3 types program-tests page-tests
 
 lint: $(VENV)/.dev  ## ruff: rules and format
 	@$(BIN)/ruff check .
@@ -57,8 +59,16 @@ types: $(VENV)/.dev  ## mypy, strict
 	@$(BIN)/mypy
 
 tests: $(VENV)/.dev  ## the tests alone
+	@$(MAKE) --no-print-directory --jobs 2 program-tests page-tests
+
+program-tests: $(VENV)/.dev
 	@$(BIN)/pytest --numprocesses $(JOBS) --dist worksteal
-	@$(BIN)/pytest --numprocesses 0 tests/console
+
+# Said when it is over, so that two runs do not write into one another's lines.
+page-tests: $(VENV)/.dev
+	@mkdir -p build
+	@$(BIN)/pytest --numprocesses 0 tests/console >build/page-tests.log 2>&1; code=$$?; \
+		echo; echo "The console's pages:"; cat build/page-tests.log; exit $$code
 
 corpus: $(VENV)/.dev  ## statements that must be refused and statements that must pass
 	@$(BIN)/pytest tests/corpus

@@ -1,7 +1,7 @@
 """One world and one Chromium for all tests of the console's pages, in a pytest run of their own: `pytest tests/console`.
 
 Playwright's sync API keeps an asyncio loop in the main thread, which disturbs Trio tests. So these files are collected only when
-nothing else is asked for; `make tests` runs them after the others.
+nothing else is asked for; `make tests` runs them beside the others.
 """
 
 from collections.abc import Iterator
