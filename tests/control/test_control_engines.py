@@ -314,8 +314,9 @@ async def test_a_held_write_runs_once_a_person_has_approved_it_and_is_in_the_aud
     plane = site.plane
     policy = POLICY + "    approvals: {writes: true}\n"
     plane.api("POST", f"/projects/{project}/policies", {"policy": policy, "note": "writes wait"})
-    terms = plane.api("GET", f"/projects/{project}/terms")
-    plane.api("PUT", f"/projects/{project}/terms", terms | {"self_approval": True})
+    terms = plane.api("GET", f"/projects/{project}/terms") | {"self_approval": "1", "view_definitions": "1"}
+    kept = ("approval_minutes", "retention_h", "fresh_for_s", "on_stale", "statements", "self_approval", "view_definitions")
+    assert plane.form(f"/projects/{project}/settings", {name: str(terms[name]) for name in kept}).status_code == 303
     answers: list[dict[str, Any]] = []
 
     async def write() -> None:
@@ -356,6 +357,23 @@ def test_calls_are_counted_and_bounded(site: Site) -> None:
         each for each in site.plane.api("GET", f"/projects/{site.project}/tokens")["tokens"] if each["id"] == token["id"]
     ]
     assert listed["used_ms"] is not None
+
+
+def test_rows_are_counted_from_the_audit_and_bounded(site: Site) -> None:
+    token = site.plane.new_token(site.project, rows_a_day=5)
+    agent = opened(site, token["text"])
+    assert agent.query("SELECT * FROM generate_series(1, 4)").status_code == 200
+    assert agent.query("SELECT * FROM generate_series(1, 4)").status_code == 200  # it may still: four of five are read
+    refused: list[httpx.Response] = []
+
+    def is_refused() -> bool:
+        refused[:] = [agent.query("SELECT 1")]
+        return refused[0].status_code == 429
+
+    wait_until(is_refused, "the rows of the audit do not count")
+    assert "rows_used_up" in refused[0].text
+    assert 0 < int(refused[0].headers["retry-after"]) <= 86_400
+    assert opened(site, site.token["text"]).query("SELECT 1").status_code == 200  # another token of the project
 
 
 def test_a_body_in_pieces_goes_through_and_one_too_long_is_the_engine_s_to_refuse(site: Site) -> None:

@@ -186,6 +186,31 @@ async def test_terms_out_of_range_are_told_by_field(api: Api, console_of_plane: 
     assert (refused.status_code, "approval_minutes" in refused.text) == (400, True)
 
 
+async def test_what_loosens_who_must_agree_needs_a_person_who_has_just_signed_in(
+    api: Api, owner: Browser, console_of_plane: Console, postgres: Postgres, store_url: str
+) -> None:
+    project_id = await project(api)
+    path = f"/projects/{project_id}/terms"
+    terms = (await api("GET", path)).json()
+    for field in ("self_approval", "shape_grants"):
+        refused = await api("PUT", path, terms | {field: True})
+        assert (refused.status_code, field in refused.text) == (403, True)
+    assert (await api("PUT", path, terms | {"second_publisher": True})).status_code == 200  # stricter: anybody with the right
+    assert (await api("PUT", path, terms)).status_code == 403
+    assert (await api("GET", path)).json() == terms | {"second_publisher": True}
+    form = {name: terms[name] for name in ("approval_minutes", "retention_h", "fresh_for_s", "on_stale", "statements")}
+    form |= {"view_definitions": "1", "second_publisher": "1", "shape_grants": "1"}
+    postgres.execute("UPDATE sessions SET proved_ms = 0", store_url)
+    answer = await owner.post(f"/projects/{project_id}/settings", form)
+    assert answer.headers["location"] == f"/again?next=/projects/{project_id}/settings"
+    assert (await api("GET", path)).json()["shape_grants"] is False
+    assert (await owner.post(f"/projects/{project_id}/settings", form | {"shape_grants": ""})).status_code == 303
+    postgres.execute(f"UPDATE sessions SET proved_ms = {console_of_plane.now_ms()}", store_url)
+    assert (await owner.post(f"/projects/{project_id}/settings", form)).headers["location"].endswith("/settings")
+    assert (await api("GET", path)).json()["shape_grants"] is True
+    assert (await api("PUT", path, terms | {"second_publisher": True, "shape_grants": True})).status_code == 200  # as it is
+
+
 def test_a_token_s_checksum_finds_slips() -> None:
     text = token_text("live", bytes(range(16)))
     assert is_token(text)

@@ -18,9 +18,11 @@ from gatewayd.control.audit.proof_text import Proof, prove
 from gatewayd.control.console import Console
 from gatewayd.control.gateways import gateway as gateways
 from gatewayd.control.gateways.gateway import SET_STANDING, Gateway
+from gatewayd.control.gateways.identities import DAY_MS, ROTATIONS_A_DAY
 from gatewayd.control.gateways.rotation import rotate
 from gatewayd.control.people.welcome import ADD_ORGANISATION
 from gatewayd.control.store.directory import ProjectPlace
+from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store, Transaction
 from gatewayd.control.trail.record import NEWEST, Event, new_organisation_trail
 from gatewayd.control.trust.documents import trust_in_force
@@ -33,6 +35,7 @@ from tests.control.conftest import Plane
 from tests.control.gateway_of_tests import TestGateway, now_ms, outside
 from tests.control.one_project import OneProject, make_one_project, refusal
 
+LONG_AGO = Statement("UPDATE gateway_keys SET ended_ms = $2 WHERE project_id = $1")
 FIRST, SECOND, THIRD = (SigningKey(random.Random(seed).randbytes(32)) for seed in (1, 2, 3))
 
 
@@ -144,6 +147,17 @@ async def test_a_key_of_before_is_not_taken_again(kept: Kept) -> None:
     for earlier in (FIRST, SECOND):
         assert await kept.ask(THIRD, earlier) == 404
     assert (await kept.row()).key == THIRD.public
+
+
+async def test_a_gateway_changes_its_identity_so_often_a_day_and_no_more(kept: Kept) -> None:
+    keys = [SigningKey(bytes([number]) * 32) for number in range(ROTATIONS_A_DAY + 1)]
+    for before, following in zip([FIRST, *keys], keys[:ROTATIONS_A_DAY], strict=False):
+        assert await kept.ask(before, following) == 200
+    assert await kept.ask(keys[-2], keys[-1]) == 429
+    assert await kept.ask(keys[-2], keys[-2]) == 200  # a lost answer is given again
+    assert len(await kept.recorded()) == ROTATIONS_A_DAY
+    await kept.console.store.run(LONG_AGO, kept.place.project_id, kept.console.now_ms() - DAY_MS)
+    assert await kept.ask(keys[-2], keys[-1]) == 200
 
 
 @pytest.mark.parametrize("standing", ["cut", "duplicated", "retired"])

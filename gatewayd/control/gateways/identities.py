@@ -17,13 +17,29 @@ REPLACE: Final = Statement(
 END: Final = Statement(
     "INSERT INTO gateway_keys (project_id, gateway_id, key_id, public_key, ended_ms) VALUES ($1, $2, $3, $4, $5)"
 )
+ENDED_SINCE: Final = Statement(
+    "SELECT count(*) FROM (SELECT 1 FROM gateway_keys WHERE project_id = $1 AND gateway_id = $2 AND ended_ms > $3 LIMIT $4)"
+    " AS few"
+)
+LAST_ENDED: Final = Statement("SELECT max(ended_ms) FROM gateway_keys WHERE project_id = $1 AND gateway_id = $2")
 EARLIER: Final = Statement("SELECT public_key FROM gateway_keys WHERE project_id = $1 AND gateway_id = $2 AND key_id = $3")
+
+
+ROTATIONS_A_DAY: Final = 24
+"""Of one gateway. Each is kept for ever, as a key and in the organisation's record, so a stolen key must not fill either."""
+DAY_MS: Final = 86_400_000
+
+
+class TooManyRotations(Exception):
+    """The gateway has changed its identity as often as it may in 24 hours."""
 
 
 async def replace(tx: Transaction, gateway: Gateway, following: PublicKey, now_ms: int) -> bool:
     """Puts `following` in the place of the key that `gateway` was read with. False: that key is not in force any more, the
-    gateway is not active, or `following` was its key before."""
+    gateway is not active, or `following` was its key before. Raises TooManyRotations."""
     place = (gateway.project_id, gateway.gateway_id)
+    if int(await tx.value(ENDED_SINCE, *place, now_ms - DAY_MS, ROTATIONS_A_DAY)) >= ROTATIONS_A_DAY:
+        raise TooManyRotations
     if not await tx.run(REPLACE, *place, gateway.public_key, following.raw, following.key_id):
         return False
     await tx.run(END, *place, gateway.key_id, gateway.public_key, now_ms)

@@ -9,7 +9,7 @@ from typing import Final
 from gatewayd.control.console import Console
 from gatewayd.control.gateways import identities
 from gatewayd.control.gateways.gateway import Gateway
-from gatewayd.control.gateways.reply import BAD, NOT_KNOWN, Reply
+from gatewayd.control.gateways.reply import BAD, NOT_KNOWN, Reply, refused
 from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act, record
@@ -33,8 +33,11 @@ async def rotate(console: Console, place: ProjectPlace, gateway: Gateway, found:
         return BAD
     if len(body.nonce) > _NONCE:
         return BAD
-    if following != gateway.key and not await _replaced(console, place, gateway, following):
-        return NOT_KNOWN
+    try:
+        if following != gateway.key and not await _replaced(console, place, gateway, following):
+            return NOT_KNOWN
+    except identities.TooManyRotations:
+        return refused(429, f"this gateway has changed its identity {identities.ROTATIONS_A_DAY} times in 24 hours; try later")
     issuer = (await trust_in_force(console)).trust.issuer
     answer = Enrolment(place.id, place.project_id, issuer, place.org_id, found.digest, body.nonce, console.now_ms())
     return Reply(200, sign_answer(answer, signers(console.secrets.signing)))

@@ -13,6 +13,7 @@ from gatewayd.control.gateways.enrol_tokens import make_token
 from gatewayd.control.gateways.enrolment import EnrolCommand, command_of
 from gatewayd.control.gateways.fleet import STATES_ROWS, Fleet, PastState, fleet, history
 from gatewayd.control.gateways.gateway import Gateway, Standing
+from gatewayd.control.gateways.identities import LAST_ENDED
 from gatewayd.control.people.person import name_problem
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act, record
@@ -93,7 +94,10 @@ async def _one(call: Call) -> Answer:
     below = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else 1 << 62
     past = await history(call.console, call.project.project_id, found.id, below)
     more = f"{call.incoming.path}?before={past[-1].since_ms}" if len(past) == STATES_ROWS else None
-    return page(call, _ONE_PAGE, gateway=found, newest=shown.newest_bundle, states=past, more=more)
+    since_ms = await call.console.store.value(LAST_ENDED, call.project.project_id, found.id)
+    return page(
+        call, _ONE_PAGE, gateway=found, newest=shown.newest_bundle, states=past, more=more, key_since_ms=since_ms
+    )  # fmt: skip
 
 
 async def _history(call: Call) -> Answer:

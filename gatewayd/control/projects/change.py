@@ -14,11 +14,11 @@ from gatewayd.control.policies.issue import issue_bundle
 from gatewayd.control.projects.create import before_creation, create_project
 from gatewayd.control.projects.find import FIND, Project
 from gatewayd.control.projects.routes import ProjectShown
-from gatewayd.control.projects.terms import ProjectTerms, terms_of, terms_text
+from gatewayd.control.projects.terms import ProjectTerms, loosened, terms_of, terms_text
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act
-from gatewayd.control.web.answer import Answer, Refusal, json
+from gatewayd.control.web.answer import Answer, Redirect, Refusal, json
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.route import Route
 from gatewayd.policy.file.name_forms import DATABASE, PUBLIC_URL
@@ -88,7 +88,8 @@ async def pause_project(call: Call, project_id: str, note: str, *, paused: bool)
 
 
 async def set_terms(call: Call, terms: ProjectTerms) -> None:
-    """Raises Refusal naming the field that is out of its range."""
+    """Raises Refusal naming the field: out of its range, or 403 for an API key that loosens who must agree; for a person who
+    does that, Redirect to the sign-in where the last one is not of now."""
     wrong = terms_problem(terms)
     if wrong is not None:
         raise Refusal(400, wrong)
@@ -96,11 +97,25 @@ async def set_terms(call: Call, terms: ProjectTerms) -> None:
     project_id, person_id = call.project.project_id, call.person.person_id
 
     async def work(tx: Transaction) -> None:
+        project = await tx.row(Project, FIND, call.org_id, project_id)
+        if project is None:
+            raise Refusal(404, "there is nothing here")
+        field = loosened(terms_of(project.settings), terms)
+        if field is not None:
+            _check_person(call, field)
         await tx.run(SET_TERMS, call.org_id, project_id, terms_text(terms))
         await issue_bundle(tx, console, call.org_id, project_id, "terms changed", now_ms=now.now_ms, issuer=now.fresh_id)
         await now.record(tx, call.org_id, Act("project.terms_changed", person_id, project_id, None, {"terms": terms_text(terms)}))
 
     await console.store.transaction(work)
+
+
+def _check_person(call: Call, field: str) -> None:
+    """Raises Refusal for an API key, Redirect where the person has to sign in again."""
+    if call.is_key:
+        raise Refusal(403, f"{field}: this loosens who must agree, so a person changes it, in the project's settings")
+    if not call.session.is_fresh(call.console.now_ms()):
+        raise Redirect(f"/again?next=/projects/{call.project.project_id}/settings")
 
 
 def terms_problem(terms: ProjectTerms) -> str | None:

@@ -27,6 +27,18 @@ class ProjectTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return AuditTerms(self.statements, self.retention_h)
 
 
+def loosened(before: ProjectTerms, after: ProjectTerms) -> str | None:
+    """The first field by which fewer people, or none, would have to agree to something; None where there is none."""
+    for field, is_looser in (
+        ("self_approval", after.self_approval and not before.self_approval),
+        ("shape_grants", after.shape_grants and not before.shape_grants),
+        ("second_publisher", before.second_publisher and not after.second_publisher),
+    ):
+        if is_looser:
+            return field
+    return None
+
+
 def terms_of(settings: str) -> ProjectTerms:
     """Of the column `settings`. A field that a later version added is not known here and raises msgspec.ValidationError."""
     return msgspec.json.decode(settings, type=ProjectTerms)

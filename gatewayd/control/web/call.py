@@ -84,6 +84,11 @@ class Call:
         return self._session
 
     @property
+    def is_key(self) -> bool:
+        """An API key asks, and not its person."""
+        return self.key_id is not None
+
+    @property
     def membership(self) -> Membership:
         """Of the organisation that is looked at."""
         if self._membership is None:
