@@ -12,7 +12,7 @@ from gatewayd.cli import options
 from gatewayd.cli.audit.lines import one_line
 from gatewayd.cli.output import Output, TableColumn, remark
 from gatewayd.config.credentials import CredentialProblem, read_credential
-from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
+from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE, WAITS
 
 KEY: Final = "GATEWAY_API_KEY"
 _TIMEOUT_S: Final = 60.0
@@ -29,6 +29,7 @@ _FLIP: Final = (
     TableColumn("reason", "reason", wide=True),
     TableColumn("query", "query_id"),
 )
+_WAITING: Final = (TableColumn("Proposal", "proposal"), TableColumn("Where", "url", wide=True))
 _PUBLISHED: Final = (TableColumn("Version", "version"), TableColumn("Bundle", "bundle"))
 
 
@@ -82,6 +83,11 @@ class _Published(msgspec.Struct):
     bundle: int
 
 
+class _Waiting(msgspec.Struct):
+    proposal: str
+    url: str
+
+
 class _Error(msgspec.Struct):
     error: str
 
@@ -101,7 +107,7 @@ def command(
 
     The policy has the shape with `databases:` and no `url`. The API key, with the scope project.policy, is read from the file
     that GATEWAY_API_KEY_FILE names, or from GATEWAY_API_KEY. Exits with 0 when it is published (or, with --check, can be), 1 when
-    it is refused, 69 when the control plane does not answer, 78 without a key.
+    it is refused, 3 when it waits for a second person, 69 when the control plane does not answer, 78 without a key.
     """
     if note is None and not check_only:
         raise click.UsageError("--note is missing: say why the policy is published, or give --check")
@@ -128,6 +134,11 @@ def _say(output: Output, status: int, answer: bytes) -> None:
             published = msgspec.json.decode(answer, type=_Published)
             output.records(_PUBLISHED, [msgspec.to_builtins(published)])
             return
+        if status == 202:
+            waiting = msgspec.json.decode(answer, type=_Waiting)
+            output.records(_WAITING, [msgspec.to_builtins(waiting)])
+            remark("it waits for a second person, and nothing is published yet")
+            sys.exit(WAITS)
         remark(f"refused with {status}: {msgspec.json.decode(answer, type=_Error).error}")
     except msgspec.DecodeError:
         remark(f"the answer with status {status} is not the control plane's; look at --control")

@@ -18,10 +18,12 @@ from gatewayd.control.policies.edit import NotEdited
 from gatewayd.control.policies.flips import Flips
 from gatewayd.control.policies.held_catalogs import catalog_heads
 from gatewayd.control.policies.issue import NEWEST_POLICY, PolicyVersion
+from gatewayd.control.policies.proposals import LISTED, OPEN, Proposal, Waiting
 from gatewayd.control.policies.publish import NOTE_CHARACTERS, NotPublished
 from gatewayd.control.policies.routes import PublishPolicy, checked, flips_of, one_version, publish, versions_of
 from gatewayd.control.policies.table_view import CLASSES, SIMPLE_MASKS, Choice, MaskRow, view_of, with_choices
 from gatewayd.control.policies.text_diff import diff
+from gatewayd.control.projects.terms import terms_of
 from gatewayd.control.web.answer import Answer, Refusal, to
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.page import page
@@ -94,6 +96,8 @@ async def _publish(call: Call, form: PolicyForm, newest: PolicyVersion) -> Answe
         if refusal.status not in (400, 409):
             raise
         return await _shown(call, form, newest, failed=f"Not published: {refusal.text}.", status=refusal.status)
+    if isinstance(done, Waiting):
+        return said(call, to(f"/projects/{call.project.project_id}/policy/proposals/{done.proposal}"), "proposed")
     return said(call, to(f"/projects/{call.project.project_id}/policy/versions/{done.version}"), "published")
 
 
@@ -117,6 +121,8 @@ async def _shown(call: Call, form: PolicyForm, newest: PolicyVersion, *, failed:
         call, _EDIT, status, form=form, newest=newest, problems=problems[:100], lines=lines, view=view, tried=tried, flips=flips,
         failed=failed, names=found.names if found is not None else (), classes=list(CLASSES),
         diff=await trio.to_thread.run_sync(diff, newest.yaml, form.yaml), choice=_choice, masks_offered=_masks_offered,
+        proposals=await call.console.store.rows(Proposal, OPEN, call.project.project_id, LISTED),
+        second_publisher=terms_of(call.project.settings).second_publisher,
     )  # fmt: skip
 
 

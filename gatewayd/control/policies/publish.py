@@ -62,11 +62,7 @@ async def publish_in(
     tx: Transaction, console: Console, org_id: str, project_id: str, publication: Publication, moment: Moment
 ) -> Published:
     """Publish in a transaction; the text has passed `publishable`. Raises Refusal 409 where another version came first."""
-    newest = await tx.row(PolicyVersion, NEWEST_POLICY, project_id)
-    before = newest.version if newest else 0
-    if publication.based_on is not None and publication.based_on != before:
-        raise Refusal(409, f"version {before} was published meanwhile; look at it, then publish again")
-    version = before + 1
+    version = await version_before(tx, project_id, publication.based_on) + 1
     await tx.run(
         ADD, project_id, version, publication.text, policy_digest(publication.text), publication.note[:NOTE_CHARACTERS],
         publication.source, publication.person_id, publication.seconded_by, publication.flips, moment.now_ms,
@@ -76,9 +72,20 @@ async def publish_in(
     )
     assert bundle is not None, "a policy was just published"
     details = {"note": publication.note[:NOTE_CHARACTERS]}
+    if publication.seconded_by is not None:
+        details["seconded_by"] = publication.seconded_by
     act = Act("policy.published", publication.person_id, project_id, str(version), details)
     await moment.record(tx, org_id, act)
     return Published(version, bundle)
+
+
+async def version_before(tx: Transaction, project_id: str, based_on: int | None) -> int:
+    """The version in force, 0 before the first. Raises Refusal 409 where it is another than the one that was looked at."""
+    newest = await tx.row(PolicyVersion, NEWEST_POLICY, project_id)
+    before = newest.version if newest else 0
+    if based_on is not None and based_on != before:
+        raise Refusal(409, f"version {before} was published meanwhile; look at it, then publish again")
+    return before
 
 
 async def unknown_databases(tx: Transaction, project_id: str, checked: CheckedPolicy) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from gatewayd.control.moment import moment
 from gatewayd.control.policies.checked import CheckedPolicy, PolicyProblem, check_policy
 from gatewayd.control.policies.flips import Flips, find_flips
 from gatewayd.control.policies.issue import NEWEST_POLICY, PolicyVersion
+from gatewayd.control.policies.proposals import Waiting, propose_in
 from gatewayd.control.policies.publish import (
     NOTE_CHARACTERS,
     NotPublished,
@@ -19,6 +20,9 @@ from gatewayd.control.policies.publish import (
     publishable,
     unknown_databases,
 )
+from gatewayd.control.projects.find import FIND as FIND_PROJECT
+from gatewayd.control.projects.find import Project
+from gatewayd.control.projects.terms import terms_of
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.web.answer import Answer, Refusal, json
@@ -111,19 +115,25 @@ async def flips_of(call: Call, found: CheckedPolicy) -> Flips:
     return await find_flips(call.console, call.project.project_id, found.policies, policies, constants=may_see)
 
 
-async def publish(call: Call, wanted: PublishPolicy, *, source: str, flips: str | None = None) -> Published:
-    """Publish a text in the name of the person of this call. Raises NotPublished, or Refusal for the note and for 409."""
+async def publish(call: Call, wanted: PublishPolicy, *, source: str) -> Published | Waiting:
+    """Publish a text in the name of the person of this call, or propose it where the project wants a second person. Raises
+    NotPublished, or Refusal for the note and for 409."""
     if not wanted.note.strip() or len(wanted.note) > NOTE_CHARACTERS:
         raise Refusal(400, f"note: expected 1 to {NOTE_CHARACTERS} characters that say why")
     await checked(call, wanted.policy)
     now = moment(call.console)
     publication = Publication(
-        text=wanted.policy, note=wanted.note.strip(), source=source, person_id=call.person.person_id, flips=flips,
+        text=wanted.policy, note=wanted.note.strip(), source=source, person_id=call.person.person_id,
         based_on=wanted.based_on,
     )  # fmt: skip
+    place = (call.console, call.org_id, call.project.project_id)
 
-    async def work(tx: Transaction) -> Published:
-        return await publish_in(tx, call.console, call.org_id, call.project.project_id, publication, now)
+    async def work(tx: Transaction) -> Published | Waiting:
+        project = await tx.row(Project, FIND_PROJECT, call.org_id, call.project.project_id)
+        if project is None:
+            raise Refusal(404, "there is nothing here")
+        is_second_asked = terms_of(project.settings).second_publisher
+        return await (propose_in if is_second_asked else publish_in)(tx, *place, publication, now)
 
     return await call.console.store.transaction(work)
 
@@ -156,7 +166,8 @@ async def _check(call: Call) -> Answer:
 
 async def _publish(call: Call) -> Answer:
     try:
-        return json(await publish(call, call.sent(PublishPolicy), source="api"), 201)
+        done = await publish(call, call.sent(PublishPolicy), source="api")
+        return json(done, 202 if isinstance(done, Waiting) else 201)
     except NotPublished as refused:
         return json(Checked(list(refused.problems)), 422)
 
@@ -190,7 +201,7 @@ ROUTES: Final = (
         right="project.policy",
         body=PublishPolicy,
         answer=Published,
-        summary="publish a policy",
+        summary="publish a policy; 202 with `proposal` and `url` where a second person has to confirm it",
     ),
     Route("GET", _ALL, _versions, door="key", right="project.read", answer=Versions, summary="published policies, newest first"),
     Route("GET", f"{_ALL}/<version>", _version, door="key", right="project.read", answer=VersionShown, summary="one policy"),

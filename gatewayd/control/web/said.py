@@ -22,7 +22,12 @@ SAID: Final = {
     "seen": "Noted that you have seen it.",
     "cleared": "Cleared.",
     "published": "Published. Gateways enforce it from their next poll on.",
+    "proposed": "It waits for a second person, who looks at it here and publishes it. Nothing has changed yet.",
+    "proposal-refused": "Refused. Nothing was published.",
     "decided": "Decided. The gateway that waits hears of it at once.",
+    "approved in part": "Your approval is kept. Others are still asked, and the write waits for them.",
+    "granted": "Approved, and granted for this shape. It is in the list of grants, where it can be revoked.",
+    "grant-revoked": "Revoked. From now on each write of this shape asks a person again.",
     "decided elsewhere": "Your decision came too late: somebody else had decided, or the time was over. It stands as shown here.",
 }
 """Key to sentence. To say something new: a line here."""
