@@ -16,6 +16,9 @@ from gatewayd.control.store.store import Transaction
 from gatewayd.control.tokens.token import find_token
 
 CALLS: Final = Statement("SELECT calls FROM token_use WHERE project_id = $1 AND token_id = $2 AND day = $3")
+ROWS: Final = Statement(
+    "SELECT sum(rows_read)::bigint FROM rollups WHERE project_id = $1 AND day = $2 AND kind = 'token' AND value = $3"
+)
 CUT: Final = Statement(
     "SELECT standing FROM gateways WHERE project_id = $1 AND engine_replica = $2 AND standing IN ('cut', 'duplicated') LIMIT 1"
 )
@@ -35,12 +38,14 @@ async def look_up(console: Console, text: str, now_s: float) -> Admission | None
         project = await tx.row(Project, FIND_PROJECT, place.org_id, place.project_id)
         if project is None:
             return None
-        day, left = day_of(now_ms), None
+        day, calls_left, rows_left = day_of(now_ms), None, None
         if token.calls_a_day is not None:
-            left = token.calls_a_day - int(await tx.value(CALLS, place.project_id, place.id, day) or 0)
+            calls_left = token.calls_a_day - int(await tx.value(CALLS, place.project_id, place.id, day) or 0)
+        if token.rows_a_day is not None:
+            rows_left = token.rows_a_day - int(await tx.value(ROWS, place.project_id, day, place.id) or 0)
         is_cut = replica is not None and await tx.value(CUT, place.project_id, replica) is not None
         databases = await tx.rows(Database, DATABASES, place.project_id)
-        return Admission(token.token_id, project.project_id, day, left), project, databases, is_cut
+        return Admission(token.token_id, project.project_id, day, calls_left, rows_left), project, databases, is_cut
 
     found = await console.store.transaction(work)
     if found is None:

@@ -36,7 +36,12 @@ UNKNOWN: Final = ProxyRefusal(404, _REFUSED, "this token is unknown, has ended o
 PAUSED: Final = ProxyRefusal(403, _REFUSED, "project_paused: the project of this token is paused")
 CUT: Final = ProxyRefusal(403, _REFUSED, "gateway_cut: the engine of this project was cut off by a person")
 NO_DATABASE: Final = ProxyRefusal(404, _REFUSED, "no_database: the project of this token has no database with an address")
-USED_UP: Final = ProxyRefusal(429, _REFUSED, "calls_used_up: this token has made the calls that it may make in a day")
+CALLS_USED_UP: Final = ProxyRefusal(
+    429, _REFUSED, "calls_used_up: this token has made the calls that it may make in a day; it may again from 00:00 UTC on"
+)
+ROWS_USED_UP: Final = ProxyRefusal(
+    429, _REFUSED, "rows_used_up: this token has read the rows that it may read in a day; it may again from 00:00 UTC on"
+)
 STORE: Final = ProxyRefusal(503, _REFUSED, "the control plane cannot look up tokens now", ((b"retry-after", b"2"),))
 CREDENTIAL: Final = ProxyRefusal(503, -32001, "credential_unavailable: the address of a database cannot be opened")
 UNAVAILABLE: Final = ProxyRefusal(502, -32002, "upstream_unavailable")

@@ -17,6 +17,7 @@ from gatewayd.control.proxy.agents import Admission
 from gatewayd.control.proxy.asked import AgentHead, Wrong, agent_head
 from gatewayd.control.proxy.look_up import look_up
 from gatewayd.control.proxy.refusals import NO_MESSAGE, Message, ProxyRefusal, message_of, refusal_body
+from gatewayd.control.proxy.use import seconds_left
 from gatewayd.control.store.failures import StoreUnavailable
 from gatewayd.control.web.call import Incoming
 from gatewayd.http.exchange import Header
@@ -88,12 +89,14 @@ async def _admitted(console: Console, token: str) -> Admission:
 
 
 def _count(console: Console, admission: Admission, *, is_call: bool) -> None:
-    """Raises _Refused for a call beyond what the token may make."""
+    """Raises _Refused for a call beyond what the token may make, and once it has read what it may read."""
     use, project_id, token_id = console.agents.use, admission.project_id, admission.token_id
-    left = admission.calls_left
-    if is_call and left is not None and use.calls(project_id, token_id, admission.day) >= left:
-        raise _Refused(refusals.USED_UP.after(3600))
-    use.count(project_id, token_id, console.now_ms(), is_call=is_call)
+    now_ms, calls_left, rows_left = console.now_ms(), admission.calls_left, admission.rows_left
+    if is_call and calls_left is not None and use.calls(project_id, token_id, admission.day) >= calls_left:
+        raise _Refused(refusals.CALLS_USED_UP.after(seconds_left(now_ms)))
+    if is_call and rows_left is not None and rows_left <= 0:
+        raise _Refused(refusals.ROWS_USED_UP.after(seconds_left(now_ms)))
+    use.count(project_id, token_id, now_ms, is_call=is_call)
 
 
 async def _first_of_body(exchange: HttpExchange) -> tuple[bytes, bool]:

@@ -12,6 +12,11 @@ def day_of(now_ms: int) -> int:
     return now_ms // _DAY_MS
 
 
+def seconds_left(now_ms: int) -> float:
+    """Until the next day begins."""
+    return (_DAY_MS - now_ms % _DAY_MS) / 1000
+
+
 class Counted(msgspec.Struct, frozen=True):
     """`calls` by project, token and day; `used_ms` by project and token."""
 
