@@ -23,14 +23,21 @@ async def hold(console: Console, reviewer: Browser, org: str, project: str) -> d
     assert await decide(reviewer, project, denied, decision="deny", note="that is every order") == 303
     waiting = await asked("DELETE FROM orders WHERE id IN (4711, 18, 19)", intent="remove the order that was placed twice")
     update = "UPDATE customers SET email = 'ada@example.com' WHERE id = 4711"
-    await asked(
+    together = await asked(
         update, fingerprint="u", statement_type="UPDATE", tables_touched=("public.customers",), preview=Preview(1, PLAN, 2)
     )
     agent: dict[str, object] = {"agent_name": HOSTILE[:128], "agent_version": HOSTILE[:64], "intent": HOSTILE * 4}
     odd = agent | {"fingerprint": HOSTILE[:60], "statement_type": HOSTILE[:30], "tables_touched": (HOSTILE[:60],) * 64}
     hostile = await asked(f"DELETE FROM orders -- {HOSTILE}", preview=Preview(None, (HOSTILE,) * 50, None, HOSTILE), **odd)
     long = await asked(LONG, **(odd | {"fingerprint": "long"}))
-    return {"waiting": waiting, "approved": first, "denied": denied, "hostile_write": hostile, "long_write": long}
+    return {
+        "waiting": waiting,
+        "together": together,
+        "approved": first,
+        "denied": denied,
+        "hostile_write": hostile,
+        "long_write": long,
+    }
 
 
 async def ask_for(console: Console, org: str, project: str, sql: str, **changes: object) -> str:

@@ -72,6 +72,16 @@ PAGES: Final = (
         ("button:Approve once", "button:Deny", "textbox:Why not optional", "region:SQL"), who="grace",
     ),
     PageCase("approval-decided", "/projects/{shop}/approvals/{approved}", "Write that asks", ("heading:Decided",), picture=False),
+    PageCase(
+        "approval-together", "/projects/{shop}/approvals/{together}", "Write that asks", ("button:Approve once", "button:Deny")
+    ),
+    PageCase("approval-given", "/projects/{shop}/approvals/{together}", "Write that asks", ("button:Approve again",), who="grace",
+             picture=False),
+    PageCase("reviewers", "/projects/{shop}/reviewers", "Reviewers", ("table:Rules", "button:Add the rule", "heading:Finance")),
+    PageCase("reviewers-none", "/projects/{empty}/reviewers", "Reviewers", ("button:Make the group",), picture=False),
+    PageCase("reviewers-read", "/projects/{shop}/reviewers", "Reviewers", ("table:Rules",), who="carl", picture=False),
+    PageCase("grants", "/projects/{shop}/shape-grants", "Grants for shapes", ("table:Grants", "button:Revoke")),
+    PageCase("grants-none", "/projects/{empty}/shape-grants", "Grants for shapes", ("heading:No grant yet",), picture=False),
     PageCase("approval-hostile", "/projects/{shop}/approvals/{hostile_write}", "Write that asks", picture=False),
     PageCase("approval-long", "/projects/{shop}/approvals/{long_write}", "Write that asks", picture=False),
     PageCase(
@@ -79,6 +89,11 @@ PAGES: Final = (
         ("textbox:Policy as YAML", "heading:As tables", "button:Show what would change", "button:What becomes of it?"),
     ),
     PageCase("policy-read", "/projects/{shop}/policy", "Policy", ("heading:As tables",), who="carl", picture=False),
+    PageCase(
+        "proposal", "/projects/{shop}/policy/proposals/{proposal}", "Publication that waits",
+        ("button:Confirm and publish", "button:Refuse", "button:Show what would change"),
+    ),
+    PageCase("proposal-flips", "/projects/{shop}/policy/proposals/{proposal}?flips=1", "Publication that waits", picture=False),
     PageCase("policy-history", "/projects/{shop}/policy/versions", "History of the policy"),
     PageCase("policy-version", "/projects/{shop}/policy/versions/1", "Version 1", ("heading:Text",), picture=False),
 )  # fmt: skip

@@ -23,6 +23,7 @@ from gatewayd.control.settings import load_control_settings, with_secrets
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from tests.conftest import Postgres
+from tests.console.agreed import agree
 from tests.console.held import hold
 from tests.console.recorded import record
 from tests.console.shop import fill
@@ -35,6 +36,7 @@ OTHERS: Final[dict[str, tuple[str, Role]]] = {
     "grace": ("Grace Hopper", "reviewer"),
     "carl": ("Carl Gauss", "auditor"),
     "mary": ("Mary Somerville", "member"),
+    "emmy": ("Emmy Noether", "admin"),
 }
 WHERE: Final = Statement("SELECT org_id, person_id FROM memberships")
 
@@ -99,6 +101,7 @@ async def _build(world: World, link: str, console: Console) -> None:
     grace = Browser(world.url)
     grace.cookies = dict([world.cookies["grace"]])
     world.places |= await hold(console, grace, world.org, world.places["shop"])
+    world.places |= await agree(world, console, grace)
 
 
 async def project(world: World, console: Console, name: str, databases: tuple[str, ...]) -> str:

@@ -23,7 +23,8 @@ COLUMNS = (
     "one_time_links.email", "projects.name", "projects.state_note", "policy_versions.note", "databases.host_shown",
     "agent_tokens.name", "agent_tokens.shown", "api_keys.name", "api_keys.shown", "gateways.name", "gateways.standing_note",
     "gateways.state_reason", "gateways.version", "gateways.key_id", "gateway_states.reason", "taints.shown", "taints.source",
-    "org_events.action",
+    "org_events.action", "policy_proposals.note", "reviewer_groups.name", "reviewer_rules.databases", "reviewer_rules.tables",
+    "approval_votes.note", "approval_votes.person_name", "shape_grants.made_name", "shape_grants.note",
 )  # fmt: skip
 # Texts inside of JSON: `{0}` is the text.
 JSON = {

@@ -222,12 +222,17 @@ async def test_a_token_has_at_most_so_many_open_requests(world: World, clock: Cl
 
 async def test_a_paused_project_approves_nothing(world: World) -> None:
     ask = world.ask()
-    approval_id = await opened(world, ask)
+    approval_id, other = await opened(world, ask), await opened(world, world.ask("DELETE FROM orders"))
     await approve(world, approval_id)
     await world.console.store.run(PAUSE, world.org, world.project)
     with pytest.raises(GateClosed):
         await asked(world, ask)
     assert await status(world, approval_id) == "approved"
+    with pytest.raises(Refusal, match="paused") as refused:
+        await approve(world, other)
+    assert refused.value.status == 409
+    await decide(await world.call("Ben"), other, WriteDecision("deny"))
+    assert await status(world, other) == "denied"
 
 
 async def test_people_see_what_waits_the_oldest_first_and_what_was_decided(world: World, clock: Clock) -> None:

@@ -35,6 +35,9 @@ PLACES = {
     "approval": NOBODY,
     "bearer": NOBODY,
     "grant": NOBODY,
+    "proposal": NOBODY,
+    "group": NOBODY,
+    "rule": NOBODY,
 }
 
 

@@ -14,15 +14,13 @@ from gatewayd.approvals.rules import OPEN_OF_ONE, NotAsked, RequestStanding, Too
 from gatewayd.audit.ids import is_ulid
 from gatewayd.control.approvals import requests
 from gatewayd.control.approvals.grants import claim_grant
-from gatewayd.control.approvals.requests import Answered, Asker, begin_change, key_of, request_of
+from gatewayd.control.approvals.requests import Answered, Asker, begin_change, key_of, request_of, token_of
 from gatewayd.control.console import Console
 from gatewayd.control.projects.find import FIND as FIND_PROJECT
 from gatewayd.control.projects.find import Project
 from gatewayd.control.projects.terms import ProjectTerms, terms_of
 from gatewayd.control.store.failures import OutcomeUnknown
 from gatewayd.control.store.store import Store, Transaction
-from gatewayd.control.tokens.token import FIND as FIND_TOKEN
-from gatewayd.control.tokens.token import Token
 
 _RUNS: Final = 3
 T = TypeVar("T")
@@ -112,17 +110,16 @@ class _Asking:
             raise NotAsked
         if project.state == "paused":
             raise GateClosed("the project is paused")
-        terms = terms_of(project.settings)
-        found = await self._found(tx, terms)
+        found = await self._found(tx, project)
         if found is None:
             number = await begin_change(tx, asker.project_id)
-            found = await self._found(tx, terms) or await self._opened(tx, terms, number)
+            found = await self._found(tx, project) or await self._opened(tx, terms_of(project.settings), number)
         if isinstance(found, Pending):
             url = f"{self._public_url}/projects/{asker.project_id}/approvals/{found.approval_id}"
             return msgspec.structs.replace(found, review_url=url)
         return found
 
-    async def _found(self, tx: Transaction, terms: ProjectTerms) -> GateAnswer | None:
+    async def _found(self, tx: Transaction, project: Project) -> GateAnswer | None:
         project_id, query_id = self._asker.project_id, self._ask.query_id
         before = await tx.row(Answered, requests.ANSWERED, project_id, query_id)
         if before is not None:
@@ -132,7 +129,7 @@ class _Asking:
         claimable = await tx.row(RequestStanding, requests.CLAIMABLE, project_id, self._key, self._now_ms)
         if claimable is not None and await self._claimed(tx, claimable):
             return claimable.approved()
-        granted = await claim_grant(tx, self._asker, self._ask, self._key, self._now_ms) if terms.shape_grants else None
+        granted = await claim_grant(tx, project, self._asker, self._ask, self._key, self._now_ms)
         if granted is not None:
             return granted
         newest = await tx.row(RequestStanding, requests.NEWEST, project_id, self._key)
@@ -162,9 +159,7 @@ class _Asking:
             raise TooManyOpen(opened[0].expires_ms, now_ms)
         minutes = await tx.value(requests.MINUTES, project_id, ask.database) or terms.approval_minutes
         expires_ms = now_ms + int(minutes) * 60_000
-        token = None
-        if asker.origin == requests.LINK and ask.mcp_token_id is not None and is_ulid(ask.mcp_token_id):
-            token = await tx.row(Token, FIND_TOKEN, project_id, ask.mcp_token_id)
+        token = await token_of(tx, asker, ask.mcp_token_id)
         await tx.run(
             requests.ADD, project_id, approval_id, number, self._key, asker.origin, named, asker.gateway_id, ask.database,
             token.token_id if token else None, token.person_id if token else None, ask.fingerprint,

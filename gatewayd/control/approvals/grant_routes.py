@@ -6,14 +6,28 @@ import msgspec
 from msgspec import Meta
 
 from gatewayd.audit.ids import is_ulid
-from gatewayd.control.approvals.decide import NOTE_CHARACTERS, WriteDecision, decide
+from gatewayd.control.approvals.answer import read_ask
+from gatewayd.control.approvals.decide import NOTE_CHARACTERS, DecidedElsewhere, WriteDecision, decide
 from gatewayd.control.approvals.grants import LISTED, OF_PROJECT, REVOKE, GrantTerms, ShapeGrant
 from gatewayd.control.moment import moment
+from gatewayd.control.projects.terms import terms_of
+from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act
 from gatewayd.control.web.answer import Answer, Refusal, json, to
 from gatewayd.control.web.call import Call
+from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
+from gatewayd.control.web.said import said
+
+_PAGE: Final = "approvals/pages/grants.html"
+
+ASKED_OF: Final = Statement("SELECT approval_id, ask FROM approvals WHERE project_id = $1 AND approval_id = ANY($2)")
+
+
+class _Example(msgspec.Struct, frozen=True):
+    approval_id: str
+    ask: str
 
 
 class GrantForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,13 +47,18 @@ class ShapeGrants(msgspec.Struct, frozen=True):
 
 async def _grant(call: Call) -> Answer:
     form, approval_id = call.sent(GrantForm), call.args["approval"]
-    await decide(call, approval_id, WriteDecision("approve", form.note, form.rows_at_most, GrantTerms(form.minutes, form.times)))
-    return to(f"/projects/{call.project.project_id}/approvals/{approval_id}")
+    there = to(f"/projects/{call.project.project_id}/approvals/{approval_id}")
+    grant = GrantTerms(form.minutes, form.times)
+    try:
+        await decide(call, approval_id, WriteDecision("approve", form.note, form.rows_at_most, grant))
+    except DecidedElsewhere:
+        return said(call, there, "decided elsewhere")
+    return said(call, there, "granted")
 
 
 async def _revoke(call: Call) -> Answer:
     await revoke_grant(call, call.args["grant"])
-    return to(f"/projects/{call.project.project_id}/approvals")
+    return said(call, to(f"/projects/{call.project.project_id}/shape-grants"), "grant-revoked")
 
 
 async def revoke_grant(call: Call, grant_id: str) -> None:
@@ -58,7 +77,20 @@ async def _list(call: Call) -> Answer:
     return json(ShapeGrants(await call.console.store.rows(ShapeGrant, OF_PROJECT, call.project.project_id, LISTED)))
 
 
+async def _page(call: Call) -> Answer:
+    """Each with the statement that it was made for, while its request is kept."""
+    store, project_id = call.console.store, call.project.project_id
+    grants = await store.rows(ShapeGrant, OF_PROJECT, project_id, LISTED)
+    found = await store.rows(_Example, ASKED_OF, project_id, sorted({each.approval_id for each in grants})) if grants else []
+    examples = {each.approval_id: read_ask(each.ask) for each in found}
+    may_be_made = terms_of(call.project.settings).shape_grants
+    return page(
+        call, _PAGE, grants=grants, examples=examples, now_ms=call.console.now_ms(), may_be_made=may_be_made
+    )  # fmt: skip
+
+
 ROUTES: Final = (
+    Route("GET", "/projects/<project>/shape-grants", _page, door="person", right="project.approvals"),
     Route(
         "POST", "/projects/<project>/approvals/<approval>/grant", _grant, door="person", right="project.approve", body=GrantForm
     ),

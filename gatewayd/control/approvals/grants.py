@@ -13,6 +13,9 @@ import msgspec
 
 from gatewayd.approvals.messages import Approved, GateAsk
 from gatewayd.control.approvals import requests
+from gatewayd.control.approvals.reviewer_rows import alone_approves
+from gatewayd.control.projects.find import Project
+from gatewayd.control.projects.terms import terms_of
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.sql.text.redact import redacted
@@ -28,7 +31,7 @@ COVERING: Final = Statement(
     "SELECT shape_grant_id, database_name, asker, rows_at_most, times, used, ends_ms, made_by, made_name, made_ms, note,"
     " approval_id, policy_hash, revoked_ms FROM shape_grants WHERE project_id = $1 AND shape = $2 AND asker = $3"
     " AND database_name = $4 AND policy_hash = $5 AND ends_ms > $6 AND revoked_ms IS NULL AND used < times AND rows_at_most >= $7"
-    " ORDER BY shape_grant_id LIMIT 1"
+    " ORDER BY shape_grant_id LIMIT 20"
 )
 USE: Final = Statement(
     "UPDATE shape_grants SET used = used + 1 WHERE project_id = $1 AND shape_grant_id = $2 AND ends_ms > $3"
@@ -94,18 +97,27 @@ def terms_problem(terms: GrantTerms, rows_at_most: int | None) -> str | None:
     return None
 
 
-async def claim_grant(tx: Transaction, asker: requests.Asker, ask: GateAsk, key: bytes, now_ms: int) -> Approved | None:
-    """The approval that a grant for this shape gives, counted and kept for the query; None where none covers it."""
-    shape = shape_of(ask)
-    if shape is None:
+async def claim_grant(
+    tx: Transaction, project: Project, asker: requests.Asker, ask: GateAsk, key: bytes, now_ms: int
+) -> Approved | None:
+    """The approval that a grant for this shape gives, counted and kept for the query; None where none covers it.
+
+    A grant is its maker's word: it counts while the maker could approve the write alone. So it ends when that person leaves,
+    may approve no more, or a rule asks for others.
+    """
+    shape, terms = shape_of(ask), terms_of(project.settings)
+    if shape is None or not terms.shape_grants:
         return None
     rows = ask.preview.rows if ask.preview is not None and ask.preview.rows is not None else 0
-    named = asker.named(ask.mcp_token_id)
-    where = (asker.project_id, shape, named, ask.database, ask.policy_hash, now_ms, rows)
-    grant = await tx.row(ShapeGrant, COVERING, *where)
-    if grant is None or not await tx.run(USE, asker.project_id, grant.shape_grant_id, now_ms):
-        return None
-    answer = Approved(by=grant.made_name, note=grant.note, rows_at_most=grant.rows_at_most)
-    kept = (key, None, grant.shape_grant_id, msgspec.json.encode(answer).decode(), now_ms)
-    await tx.run(requests.KEEP_ANSWER, asker.project_id, ask.query_id, *kept)
-    return answer
+    where = (asker.project_id, shape, asker.named(ask.mcp_token_id), ask.database, ask.policy_hash, now_ms, rows)
+    grants = await tx.rows(ShapeGrant, COVERING, *where)
+    requester = await requests.requester_of(tx, asker, ask) if grants else None
+    for grant in grants:
+        if not await alone_approves(tx, project, terms, ask, requester, grant.made_by):
+            continue
+        if await tx.run(USE, asker.project_id, grant.shape_grant_id, now_ms):
+            answer = Approved(by=grant.made_name, note=grant.note, rows_at_most=grant.rows_at_most)
+            kept = (key, None, grant.shape_grant_id, msgspec.json.encode(answer).decode(), now_ms)
+            await tx.run(requests.KEEP_ANSWER, asker.project_id, ask.query_id, *kept)
+            return answer
+    return None

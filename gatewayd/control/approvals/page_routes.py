@@ -6,8 +6,10 @@ from typing import Final
 import msgspec
 import trio
 
+from gatewayd.control.approvals.covered import DAYS, covered_by
 from gatewayd.control.approvals.effect import bound_for, effect_of
 from gatewayd.control.approvals.marked_statement import marked
+from gatewayd.control.approvals.needs import Needs, needs_of, stand
 from gatewayd.control.approvals.routes import cursor_of
 from gatewayd.control.approvals.shown import LAST_ID, OneRequest, ShownRequests, one, over, pending
 from gatewayd.control.projects.find import FIRST_ID
@@ -49,18 +51,27 @@ async def _one(call: Call) -> Answer:
     request, before = found.request, found.approved_before
     # What is read here is somebody else's text, of up to a megabyte.
     statement = await trio.to_thread.run_sync(partial(marked, request.ask.sql, before.ask.sql if before is not None else None))
-    is_own = request.requester_id is not None and request.requester_id == call.person.person_id
+    terms, person_id = terms_of(call.project.settings), call.person.person_id
+    is_own = request.requester_id is not None and request.requester_id == person_id and not terms.self_approval
+    standing = await stand(call.console, call.project, request)
+    needs = needs_of(standing)
+    is_asked = not is_own and (not needs.demands or person_id in standing.asked.may)
+    covered = None
+    if request.status == "pending" and terms.shape_grants and is_asked and needs.people == 1 and call.may("project.approve"):
+        covered = await covered_by(call.console, call.project.project_id, request.id)
     return page(
         call, _ONE, request=request, before=before, statement=statement, effect=effect_of(request.ask),
-        bound=bound_for(request.ask), stands=_mark(found),
-        may_approve=not is_own or terms_of(call.project.settings).self_approval,
+        bound=bound_for(request.ask), stands=_mark(found, needs), is_own=is_own, is_asked=is_asked, needs=needs,
+        own_vote=next((each for each in needs.votes if each.person_id == person_id), None), covered=covered, days=DAYS,
+        is_paused=call.project.state == "paused",
     )  # fmt: skip
 
 
-def _mark(found: OneRequest) -> str:
+def _mark(found: OneRequest, needs: Needs) -> str:
     """Another one when what the page shows has changed."""
     request = found.request
-    return msgspec.json.encode([request.status, request.decided_ms, request.outcome]).decode()
+    votes = [each.voted_ms for each in needs.votes]
+    return msgspec.json.encode([request.status, request.decided_ms, request.outcome, votes]).decode()
 
 
 async def _statement(call: Call) -> Answer:

@@ -11,8 +11,11 @@ import msgspec
 
 from gatewayd.approvals.messages import GateAsk
 from gatewayd.approvals.rules import RequestStanding
+from gatewayd.audit.ids import is_ulid
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
+from gatewayd.control.tokens.token import FIND as FIND_TOKEN
+from gatewayd.control.tokens.token import Token
 from gatewayd.link.formats.verdicts import grant_sha256
 
 LINK: Final = "link"
@@ -108,6 +111,19 @@ async def begin_change(tx: Transaction, project_id: str) -> int:
     rises in the order of changes, as ids made by several replicas do not."""
     await tx.run(BEGIN_HEAD, project_id)
     return int(await tx.value(MOVE_HEAD, project_id))
+
+
+async def token_of(tx: Transaction, asker: Asker, token_id: str | None) -> Token | None:
+    """The agent token of the project that a linked gateway names. What a standalone engine calls a token is none of ours."""
+    if asker.origin != LINK or token_id is None or not is_ulid(token_id):
+        return None
+    return await tx.row(Token, FIND_TOKEN, asker.project_id, token_id)
+
+
+async def requester_of(tx: Transaction, asker: Asker, ask: GateAsk) -> str | None:
+    """The person whose token asks."""
+    token = await token_of(tx, asker, ask.mcp_token_id)
+    return token.person_id if token is not None else None
 
 
 async def request_of(tx: Transaction, asker: Asker, approval_id: str, token_id: str | None) -> RequestStanding | None:

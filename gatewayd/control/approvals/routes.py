@@ -7,7 +7,8 @@ import msgspec
 from msgspec import Meta
 
 from gatewayd.audit.ids import is_ulid
-from gatewayd.control.approvals.decide import NOTE_CHARACTERS, WriteDecision, decide
+from gatewayd.control.approvals.decide import NOTE_CHARACTERS, DecidedElsewhere, WriteDecision, decide
+from gatewayd.control.approvals.needs import Needs, needs_of, stand
 from gatewayd.control.approvals.shown import LAST_ID, OneRequest, ShownRequests, one, over, pending
 from gatewayd.control.projects.find import FIRST_ID
 from gatewayd.control.web.answer import Answer, Refusal, json, to
@@ -24,6 +25,10 @@ class DecisionForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows_at_most: str = ""
 
 
+class RequestWithNeeds(OneRequest, frozen=True):
+    needs: Needs
+
+
 async def _decide(call: Call) -> Answer:
     form, approval_id = call.sent(DecisionForm), call.args["approval"]
     rows = form.rows_at_most.strip()
@@ -31,12 +36,10 @@ async def _decide(call: Call) -> Answer:
         raise FormProblem("rows_at_most: expected a number, or nothing for no bound")
     there = to(f"/projects/{call.project.project_id}/approvals/{approval_id}")
     try:
-        await decide(call, approval_id, WriteDecision(form.decision, form.note, int(rows) if rows else None))
-    except Refusal as refusal:
-        if refusal.status != 409:
-            raise
+        is_decided = await decide(call, approval_id, WriteDecision(form.decision, form.note, int(rows) if rows else None))
+    except DecidedElsewhere:
         return said(call, there, "decided elsewhere")
-    return said(call, there, "decided")
+    return said(call, there, "decided" if is_decided else "approved in part")
 
 
 async def _pending(call: Call) -> Answer:
@@ -51,7 +54,8 @@ async def _one(call: Call) -> Answer:
     found = await one(call.console, call.project.project_id, call.args["approval"])
     if found is None:
         raise Refusal(404, "there is nothing here")
-    return json(found)
+    needs = needs_of(await stand(call.console, call.project, found.request))
+    return json(RequestWithNeeds(found.request, found.approved_before, needs))
 
 
 def cursor_of(call: Call, name: str, first: str) -> str:
@@ -74,5 +78,8 @@ ROUTES: Final = (
         "GET", f"{_ALL}/over", _over, door="key", right="project.approvals", answer=ShownRequests,
         summary="decided and expired requests, newest first",
     ),
-    Route("GET", f"{_ALL}/<approval>", _one, door="key", right="project.approvals", answer=OneRequest, summary="one request"),
+    Route(
+        "GET", f"{_ALL}/<approval>", _one, door="key", right="project.approvals", answer=RequestWithNeeds,
+        summary="one request, with whom it asks and who has approved",
+    ),
 )  # fmt: skip

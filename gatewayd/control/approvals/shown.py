@@ -106,13 +106,13 @@ class ShownRequests(msgspec.Struct, frozen=True):
 
 
 class OneRequest(msgspec.Struct, frozen=True):
-    """`approved_before`: the last request of the same shape of statement that was approved, to compare with."""
+    """`approved_before`: the last request of the same fingerprint that was approved, to compare with."""
 
     request: ShownRequest
     approved_before: ShownRequest | None
 
 
-class _Named(msgspec.Struct, frozen=True):
+class Named(msgspec.Struct, frozen=True):
     id: str
     name: str
 
@@ -167,7 +167,7 @@ async def _page(tx: Transaction, project_id: str, found: Sequence[StoredRequest]
 
 
 async def _shown(tx: Transaction, project_id: str, found: Sequence[StoredRequest], now_ms: int) -> list[ShownRequest]:
-    people = await tx.rows(_Named, PEOPLE, _ids(each.requester for each in found))
+    people = await tx.rows(Named, PEOPLE, _ids(each.requester for each in found))
     names = {each.id: each.name for each in people}
     for statement, ids in (
         (TOKENS, _ids(each.token_id for each in found)),
@@ -175,7 +175,7 @@ async def _shown(tx: Transaction, project_id: str, found: Sequence[StoredRequest
         (BEARERS, _ids(each.origin for each in found)),
     ):
         if ids:
-            names |= {each.id: each.name for each in await tx.rows(_Named, statement, project_id, ids)}
+            names |= {each.id: each.name for each in await tx.rows(Named, statement, project_id, ids)}
     return [
         ShownRequest(
             each.approval_id, status_of(each, now_ms).status, read_ask(each.ask), names.get(each.gateway_id or each.origin),

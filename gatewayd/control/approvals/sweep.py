@@ -24,6 +24,10 @@ FORGET_CLAIMS: Final = Statement(
     "DELETE FROM approval_claims WHERE project_id = $1 AND query_id IN"
     " (SELECT query_id FROM approval_claims WHERE project_id = $1 AND query_id < $2 ORDER BY query_id LIMIT $3)"
 )
+FORGET_VOTES: Final = Statement(
+    "DELETE FROM approval_votes WHERE project_id = $1 AND approval_id IN"
+    " (SELECT approval_id FROM approval_votes WHERE project_id = $1 AND approval_id < $2 ORDER BY approval_id LIMIT $3)"
+)
 
 
 async def sweep_approvals(console: Console) -> None:
@@ -42,6 +46,6 @@ async def sweep(console: Console) -> None:
     for project in await kept_projects(console):
         await console.store.run(DROP_EXPIRED, project.project_id, now_ms)
         before = new_ulid(max(0, now_ms - (project.retention_days + 1) * _DAY_MS), bytes)
-        for statement in (FORGET, FORGET_CLAIMS):
-            while await console.store.run(statement, project.project_id, before, _CHUNK) == _CHUNK:
+        for statement in (FORGET, FORGET_CLAIMS, FORGET_VOTES):
+            while await console.store.run(statement, project.project_id, before, _CHUNK) >= _CHUNK:
                 pass

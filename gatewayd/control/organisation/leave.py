@@ -1,11 +1,12 @@
 """Somebody leaves an organisation, or may less than before: where they may have no agents any more, their agents' tokens end.
 
-API keys and sessions look at the roles at every call, so nothing is to be done for them. Roles in projects go with the
-membership: they would count again if the person were invited once more.
+API keys and sessions look at the roles at every call, so nothing is to be done for them. Roles in projects and places
+in groups of reviewers go with the membership: they would count again if the person were invited once more.
 """
 
 from typing import Final
 
+from gatewayd.control.approvals.reviewer_rows import DROP_PERSON
 from gatewayd.control.console import Console
 from gatewayd.control.moment import Moment
 from gatewayd.control.people.rights import Role, in_project
@@ -33,6 +34,7 @@ async def may_less(tx: Transaction, console: Console, org_id: str, person_id: st
         for each in projects:
             if role is None:
                 await tx.run(DROP_ROLE, each.project_id, person_id)
+                await tx.run(DROP_PERSON, each.project_id, person_id)
             revoked += await may_less_in(tx, console, each, person_id, role, now)
         after = projects[-1].project_id
     return revoked

@@ -10,6 +10,7 @@ from gatewayd.control.approvals.gate_service import PREFIX as GATE_PREFIX
 from gatewayd.control.approvals.gate_service import gate_service
 from gatewayd.control.approvals.grant_routes import ROUTES as SHAPE_GRANTS
 from gatewayd.control.approvals.page_routes import ROUTES as APPROVAL_PAGES
+from gatewayd.control.approvals.reviewer_routes import ROUTES as REVIEWERS
 from gatewayd.control.approvals.routes import ROUTES as APPROVALS
 from gatewayd.control.approvals.times import ROUTES as APPROVAL_TIMES
 from gatewayd.control.audit.page_routes import ROUTES as AUDIT_PAGES
@@ -22,6 +23,7 @@ from gatewayd.control.organisation.routes import ROUTES as ORGANISATION
 from gatewayd.control.organisation.settings import ROUTES as SETTINGS
 from gatewayd.control.people.routes import ROUTES as PEOPLE
 from gatewayd.control.policies.page_routes import ROUTES as POLICY_PAGES
+from gatewayd.control.policies.proposal_routes import ROUTES as POLICY_PROPOSALS
 from gatewayd.control.policies.routes import ROUTES as POLICIES
 from gatewayd.control.projects.change import ROUTES as PROJECT_CHANGES
 from gatewayd.control.projects.new import ROUTES as NEW_PROJECT
@@ -58,12 +60,14 @@ _ROUTES: Final[tuple[Route, ...]] = (
     *POLICIES,
     *CONNECT,
     *POLICY_PAGES,
+    *POLICY_PROPOSALS,
     *TOKENS,
     *GATEWAYS,
     *APPROVALS,
     *APPROVAL_BEARERS,
     *APPROVAL_TIMES,
     *SHAPE_GRANTS,
+    *REVIEWERS,
     *APPROVAL_PAGES,
     *AUDIT,
     *AUDIT_PAGES,
