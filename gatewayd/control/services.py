@@ -14,6 +14,7 @@ from gatewayd.control.people.sweep import sweep_people
 from gatewayd.control.proxy.write_use import write_token_use
 from gatewayd.control.store.days import make_days
 from gatewayd.control.store.lease import run_leased
+from gatewayd.control.tokens.budgets import hold_budgets
 
 Service = Callable[[Console], Awaitable[None]]
 
@@ -52,4 +53,5 @@ SERVICES: Final[tuple[Service, ...]] = (
     forget_audit,
     run_engines,
     write_token_use,
+    hold_budgets,
 )

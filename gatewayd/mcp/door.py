@@ -18,8 +18,14 @@ _BEARER: Final = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([\x21-\x7e]{1,512})")
 _NS_PER_MS: Final = 1_000_000
 
 
-Turned = Literal["waiting", "unauthorized"]
-"""Not in: there is no policy yet; the token is missing, unknown or has expired."""
+class UsedUp(msgspec.Struct, frozen=True):
+    """The token has used what it may in a day; it may again after so many seconds."""
+
+    retry_after_s: int
+
+
+Turned = Literal["waiting", "unauthorized"] | UsedUp
+"""Not in: there is no policy yet; the token is missing, unknown or has expired; it has used its day up."""
 
 
 @final
@@ -62,7 +68,10 @@ class Door:
         match = _BEARER.fullmatch(asked.found.get(b"authorization", b"").strip(b" \t"))
         if match is None or b"authorization" in asked.repeated:
             return "unauthorized"
-        token = table.find(match[1].decode("ascii"), self._clock_ns() // _NS_PER_MS)
+        now_ms = self._clock_ns() // _NS_PER_MS
+        token = table.find(match[1].decode("ascii"), now_ms)
+        if token is not None and token.used_up_until is not None and now_ms < token.used_up_until:
+            return UsedUp(-((now_ms - token.used_up_until) // 1000))
         return "unauthorized" if token is None else _as(asked, token.id)
 
     def _from_proxy(self, asked: RequestHead) -> bool:

@@ -14,7 +14,7 @@ from gatewayd.http.exchange import Disconnected, Exchange
 from gatewayd.mcp import header_rules as headers
 from gatewayd.mcp import messages
 from gatewayd.mcp.dispatch import RETRY_AFTER_S, Dispatch, DispatchStatistics
-from gatewayd.mcp.door import OPEN, Door
+from gatewayd.mcp.door import OPEN, Door, UsedUp
 from gatewayd.mcp.eras import handshake, stateless
 from gatewayd.mcp.eras.sessions import Session, Sessions, SessionStatistics
 from gatewayd.mcp.http_reply import RETRY_AFTER, HttpReply
@@ -23,11 +23,14 @@ from gatewayd.mcp.messages import (
     SESSION_MISSING,
     SESSION_UNKNOWN,
     TOO_BUSY,
+    USED_UP,
     Notification,
     ProtocolError,
     Request,
 )
 from gatewayd.mcp.request_head import RequestHead, asked_by
+
+_USED_UP: Final = ProtocolError(USED_UP, "this token has used what it may in a day; it may again from 00:00 UTC on")
 
 
 class McpStatistics(msgspec.Struct, frozen=True):
@@ -85,6 +88,8 @@ class McpHttp:
             await reply.empty(503, RETRY_AFTER)
         elif asked == "unauthorized":
             await reply.empty(401, (b"www-authenticate", b"Bearer"))
+        elif isinstance(asked, UsedUp):
+            await reply.refuse(429, _USED_UP, (b"retry-after", b"%d" % asked.retry_after_s))
         elif head.method == "POST":
             await self._post(exchange, asked, reply)
         elif head.method == "GET":

@@ -22,7 +22,7 @@ _CHUNK: Final = 5000
 
 ORGANISATIONS: Final = Statement("SELECT org_id FROM organisations WHERE org_id > $1 ORDER BY org_id LIMIT $2")
 PROJECTS: Final = Statement(
-    "SELECT project_id, retention_days FROM projects WHERE org_id = $1 AND project_id > $2 ORDER BY project_id LIMIT $3"
+    "SELECT org_id, project_id, retention_days FROM projects WHERE org_id = $1 AND project_id > $2 ORDER BY project_id LIMIT $3"
 )
 FORGET_EVENTS: Final = DayStatement(
     "DELETE FROM {events} WHERE project_id = $1 AND (gateway_id, instance, seq) IN"
@@ -39,6 +39,7 @@ class _Organisation(msgspec.Struct, frozen=True):
 
 
 class KeptProject(msgspec.Struct, frozen=True):
+    org_id: str
     project_id: str
     retention_days: int
 

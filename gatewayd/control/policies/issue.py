@@ -119,5 +119,7 @@ def _features(bundle: Bundle, checked: CheckedPolicy) -> tuple[str, ...]:
     own |= {"bundle_tests"} if bundle.tests is not None else set()
     own |= {"public_urls"} if bundle.public_urls else set()
     own |= {"audit_projection"} if bundle.audit.statements != AuditTerms().statements else set()
+    if bundle.agents is not None and any(token.used_up_until is not None for token in bundle.agents.tokens):
+        own.add("token_budgets")
     own |= set() if bundle.view_definitions else {"view_definitions"}
     return tuple(sorted(own | set(checked.requires_features)))

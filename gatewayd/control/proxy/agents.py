@@ -39,13 +39,13 @@ class ProjectNow(msgspec.Struct, frozen=True):
 
 class Admission(msgspec.Struct, frozen=True):
     """A token that is valid. `calls_left`: of this day, as the store has counted them; None where it may make any number.
-    `rows_left`: of this day, as the audit of the project's gateways has told so far; None where it may read any number."""
+    `has_read_all`: the rows of this day, as the audit of the project's gateways has told them so far."""
 
     token_id: str
     project_id: str
     day: int
     calls_left: int | None
-    rows_left: int | None
+    has_read_all: bool
 
 
 Look = Callable[[float], Awaitable[Admission | None]]

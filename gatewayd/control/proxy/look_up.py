@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import msgspec
+
 from gatewayd.control.console import Console
 from gatewayd.control.databases.database import OF_PROJECT as DATABASES
 from gatewayd.control.databases.database import Database, address_of
@@ -10,15 +12,12 @@ from gatewayd.control.keyring.sealing import Unsealable
 from gatewayd.control.projects.find import FIND as FIND_PROJECT
 from gatewayd.control.projects.find import Project
 from gatewayd.control.proxy.agents import Admission, ProjectNow
-from gatewayd.control.proxy.use import day_of
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
+from gatewayd.control.tokens.day_use import day_of, used_up_of
 from gatewayd.control.tokens.token import find_token
 
 CALLS: Final = Statement("SELECT calls FROM token_use WHERE project_id = $1 AND token_id = $2 AND day = $3")
-ROWS: Final = Statement(
-    "SELECT sum(rows_read)::bigint FROM rollups WHERE project_id = $1 AND day = $2 AND kind = 'token' AND value = $3"
-)
 CUT: Final = Statement(
     "SELECT standing FROM gateways WHERE project_id = $1 AND engine_replica = $2 AND standing IN ('cut', 'duplicated') LIMIT 1"
 )
@@ -38,14 +37,14 @@ async def look_up(console: Console, text: str, now_s: float) -> Admission | None
         project = await tx.row(Project, FIND_PROJECT, place.org_id, place.project_id)
         if project is None:
             return None
-        day, calls_left, rows_left = day_of(now_ms), None, None
+        day, calls_left = day_of(now_ms), None
         if token.calls_a_day is not None:
             calls_left = token.calls_a_day - int(await tx.value(CALLS, place.project_id, place.id, day) or 0)
-        if token.rows_a_day is not None:
-            rows_left = token.rows_a_day - int(await tx.value(ROWS, place.project_id, day, place.id) or 0)
+        by_rows = msgspec.structs.replace(token, calls_a_day=None)
+        has_read_all = bool(await used_up_of(tx, place.project_id, [by_rows], now_ms))
         is_cut = replica is not None and await tx.value(CUT, place.project_id, replica) is not None
         databases = await tx.rows(Database, DATABASES, place.project_id)
-        return Admission(token.token_id, project.project_id, day, calls_left, rows_left), project, databases, is_cut
+        return Admission(token.token_id, project.project_id, day, calls_left, has_read_all), project, databases, is_cut
 
     found = await console.store.transaction(work)
     if found is None:

@@ -91,10 +91,10 @@ async def _admitted(console: Console, token: str) -> Admission:
 def _count(console: Console, admission: Admission, *, is_call: bool) -> None:
     """Raises _Refused for a call beyond what the token may make, and once it has read what it may read."""
     use, project_id, token_id = console.agents.use, admission.project_id, admission.token_id
-    now_ms, calls_left, rows_left = console.now_ms(), admission.calls_left, admission.rows_left
+    now_ms, calls_left = console.now_ms(), admission.calls_left
     if is_call and calls_left is not None and use.calls(project_id, token_id, admission.day) >= calls_left:
         raise _Refused(refusals.CALLS_USED_UP.after(seconds_left(now_ms)))
-    if is_call and rows_left is not None and rows_left <= 0:
+    if is_call and admission.has_read_all:
         raise _Refused(refusals.ROWS_USED_UP.after(seconds_left(now_ms)))
     use.count(project_id, token_id, now_ms, is_call=is_call)
 

@@ -1,20 +1,15 @@
 """What tokens use: calls of a day and the time of the last one, counted here and written from time to time (`write_use.py`)."""
 
-from typing import Final, final
+from typing import final
 
 import msgspec
 
-_DAY_MS: Final = 86_400_000
-
-
-def day_of(now_ms: int) -> int:
-    """Days since 1970, UTC."""
-    return now_ms // _DAY_MS
+from gatewayd.control.tokens.day_use import day_of, next_day_ms
 
 
 def seconds_left(now_ms: int) -> float:
     """Until the next day begins."""
-    return (_DAY_MS - now_ms % _DAY_MS) / 1000
+    return (next_day_ms(now_ms) - now_ms) / 1000
 
 
 class Counted(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from gatewayd.control.store import directory
 from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
+from gatewayd.control.tokens.day_use import next_day_ms, used_up_of
 from gatewayd.control.tokens.text import SHOWN, TokenKind, is_token
 from gatewayd.link.formats.agent_tokens import token_mac
 from gatewayd.link.formats.bundle import Agents, AgentToken
@@ -23,6 +24,11 @@ KEEP_PEPPER: Final = Statement("INSERT INTO token_keys (project_id, pepper) VALU
 OF_PROJECT: Final = Statement(
     "SELECT token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, used_ms, revoked_ms, calls_a_day, rows_a_day"
     " FROM agent_tokens WHERE project_id = $1 AND token_id > $2 ORDER BY token_id LIMIT $3"
+)
+LIMITED: Final = Statement(
+    "SELECT token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, used_ms, revoked_ms, calls_a_day, rows_a_day"
+    " FROM agent_tokens WHERE project_id = $1 AND token_id > $2 AND (calls_a_day IS NOT NULL OR rows_a_day IS NOT NULL)"
+    " AND revoked_ms IS NULL ORDER BY token_id LIMIT $3"
 )
 FIND: Final = Statement(
     "SELECT token_id, kind, name, person_id, mac, shown, created_ms, ends_ms, used_ms, revoked_ms, calls_a_day, rows_a_day"
@@ -101,12 +107,19 @@ async def find_token(tx: Transaction, console: Console, text: str, now_ms: int) 
 async def agents_of(tx: Transaction, console: Console, project_id: str, now_ms: int) -> Agents:
     """What a bundle says of agents: the project's token key and its valid tokens. A project without tokens lets no agent in."""
     key = await token_key(tx, console.secrets.pepper, project_id)
-    found = await tx.rows(Token, OF_PROJECT, project_id, "0" * 26, MOST)
+    valid = [token for token in await tx.rows(Token, OF_PROJECT, project_id, "0" * 26, MOST) if token.is_valid(now_ms)]
+    used_up = await used_up_of(tx, project_id, valid, now_ms)
     return Agents(
         token_key=key.hex(),
         tokens=tuple(
-            AgentToken(token.token_id, token.mac.hex(), token.name, token.person_id, token.ends_ms)
-            for token in found
-            if token.is_valid(now_ms)
+            AgentToken(
+                token.token_id,
+                token.mac.hex(),
+                token.name,
+                token.person_id,
+                token.ends_ms,
+                next_day_ms(now_ms) if token.token_id in used_up else None,
+            )
+            for token in valid
         ),
     )

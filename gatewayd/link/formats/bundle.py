@@ -11,7 +11,9 @@ from gatewayd.policy.file.features import FEATURES
 
 FORMAT: Final = 1
 
-LINK_FEATURES: Final = frozenset({"agents", "bundle_tests", "public_urls", "audit_projection", "view_definitions"})
+LINK_FEATURES: Final = frozenset(
+    {"agents", "bundle_tests", "public_urls", "audit_projection", "view_definitions", "token_budgets"}
+)
 """What a bundle may ask for beside the policy's own features."""
 SUPPORTED: Final = LINK_FEATURES | {name for name, missing in FEATURES.items() if missing is None}
 
@@ -26,14 +28,18 @@ class BundleHead(msgspec.Struct, frozen=True):
     requires_features: tuple[str, ...] = ()
 
 
-class AgentToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`mac` is HMAC-SHA256 of the token under the project's token key, in hex; `expires_at` in milliseconds, None: never."""
+class AgentToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """`mac` is HMAC-SHA256 of the token under the project's token key, in hex; `expires_at` in milliseconds, None: never.
+
+    `used_up_until`, in milliseconds: until then it is refused, because it has used what it may in a day.
+    """
 
     id: str
     mac: str
     name: str
     person: str | None = None
     expires_at: int | None = None
+    used_up_until: int | None = None
 
 
 class Agents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
