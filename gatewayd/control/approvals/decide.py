@@ -77,10 +77,10 @@ class _Deciding:
 
     async def decide(self, tx: Transaction) -> bool:
         call, wanted = self._call, self._wanted
+        await begin_change(tx, call.project.project_id)
         project = await tx.row(Project, FIND_PROJECT, call.org_id, call.project.project_id)
         if project is None:
             raise Refusal(404, _NOTHING)
-        await begin_change(tx, project.project_id)
         if wanted.decision == "deny":
             made = _Made("denied", call.person.name, self._note, None)
             await self._close(tx, project, made, may_be_own=True)
