@@ -65,7 +65,7 @@ def test_a_shape_is_granted_listed_and_revoked_without_script(desk: Desk, world:
     page.get_by_role("button", name="Approve, and grant the shape").click()
     expect(page.get_by_text("Approved, and granted for this shape")).to_be_visible()
     page.get_by_role("link", name="Approvals").first.click()
-    page.get_by_role("link", name="Grants").click()
+    page.get_by_role("link", name="Grants", exact=True).click()
     row = page.get_by_role("table", name="Grants").get_by_role("row").nth(1)
     expect(row).to_contain_text("WHERE id = 2")
     expect(row).to_contain_text("0 of 10")
