@@ -34,6 +34,7 @@ from gatewayd.link.formats.documents import digest, read
 from gatewayd.link.formats.trust import Trust, fingerprint_of, first_trust, walked
 from tests.conftest import Postgres
 from tests.control.api import Api, project
+from tests.control.browser import Browser
 
 SEALED = "postgresql://agent:very-secret-word@db.example.com/shop"
 

@@ -20,7 +20,7 @@ from gatewayd.control.store.store import Store
 from gatewayd.control.trail.record import NEWEST, Event
 from tests.control.browser import Browser
 from tests.control.conftest import Plane
-from tests.control.test_control_people import invited
+from tests.control.invited import invited
 
 READS = "databases:\n  - name: shop\n    table_access: {default: read}\n"
 CLOSED = "databases:\n  - name: shop\n    table_access: {default: deny}\n"
