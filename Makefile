@@ -82,6 +82,8 @@ soak: $(VENV)/.dev  ## the long runs: faults, canaries, fresh examples, then gen
 	@$(BIN)/pytest --hypothesis-profile soak tests/sql tests/mcp tests/properties tests/masking tests/link tests/keys
 	@$(BIN)/python -m tests.link.mutations
 	@$(BIN)/python -m tests.link.random_run --minutes $(MINUTES)
+	@$(BIN)/python -m tests.control.random_run --minutes $(MINUTES)
+	@$(BIN)/python -m tests.control.random_run --minutes $(MINUTES) --system
 	@$(BIN)/python -m tests.oracle.run
 	@$(BIN)/python -m tests.cost.run --minutes $(MINUTES)
 	@$(BIN)/python -m tests.approvals.random_run --minutes $(MINUTES)

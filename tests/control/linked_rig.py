@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 import msgspec
@@ -16,7 +16,6 @@ import trio
 from gatewayd.control.people.rights import PEOPLE_ONLY, RIGHTS
 from tests.cli.gatewayd_process import Running, serving
 from tests.control.browser import TLS, Browser
-from tests.control.conftest import Plane
 from tests.link.link_rig import variables
 
 SHOP = """
@@ -28,6 +27,14 @@ INSERT INTO payroll VALUES (1, 4711);
 READS = "databases:\n  - name: shop\n    table_access: {default: read, tables: {payroll: deny}}\n"
 WRITES = "databases:\n  - name: shop\n    table_access: {default: read_write, tables: {payroll: deny}}\n"
 PATIENCE_S = 120
+HELLO: dict[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tester", "version": "1"}}
+
+
+class Reached(Protocol):
+    """A control plane or a gateway, by its address alone."""
+
+    @property
+    def url(self) -> str: ...
 
 
 class Project:
@@ -98,7 +105,7 @@ async def until(holds: Callable[[], Awaitable[bool]], what: str) -> None:
     raise AssertionError(f"waited in vain for: {what}")
 
 
-async def new_project(owner: Browser, plane: Plane, *, name: str = "Shop") -> Project:
+async def new_project(owner: Browser, plane: Reached, *, name: str = "Shop") -> Project:
     """A project that the owner makes with an API key from the page of keys."""
     answer = await owner.post("/keys", {"name": "ci", "scopes": sorted(RIGHTS - PEOPLE_ONLY)})
     assert answer.status_code == 200, answer.text
@@ -133,7 +140,7 @@ class Linked:
 class Agent:
     """An agent with a token and a session: JSON-RPC in a few lines. Of any number of tasks at once."""
 
-    def __init__(self, gateway: Linked, token: str) -> None:
+    def __init__(self, gateway: Reached, token: str) -> None:
         self._gateway = gateway
         self._headers = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {token}"}
         self._n = 0
@@ -145,8 +152,7 @@ class Agent:
             return await client.post(f"{self._gateway.url}/mcp", json=message, headers=self._headers)
 
     async def begin(self) -> "Agent":
-        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tester", "version": "1"}}
-        answer = await self.post("initialize", params)
+        answer = await self.post("initialize", HELLO)
         assert answer.status_code == 200, answer.text
         self._headers["mcp-session-id"] = answer.headers["mcp-session-id"]
         return self
