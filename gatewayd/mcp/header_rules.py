@@ -28,7 +28,7 @@ _READ: Final = frozenset(
 )
 _LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _ULID: Final = re.compile(rb"[0-7][0-9A-HJKMNP-TV-Z]{25}")
-_VISIBLE: Final = re.compile(rb"[\x21-\x7e]{1,128}")
+_VISIBLE: Final = re.compile(rb"[\x21-\x7e]{1,1500}")  # an id that carries its session has the names of the client
 _ENCODED: Final = re.compile(rb"=\?base64\?([A-Za-z0-9+/]*={0,2})\?=")
 
 Found = dict[bytes, bytes]

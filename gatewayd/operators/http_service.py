@@ -13,6 +13,8 @@ from gatewayd.http.listeners import passed_on
 from gatewayd.http.server import HttpServer
 from gatewayd.mcp.dispatch import Dispatch
 from gatewayd.mcp.door import Door
+from gatewayd.mcp.eras.session_ids import SessionIds
+from gatewayd.mcp.eras.sessions import Sessions
 from gatewayd.mcp.header_rules import Callers
 from gatewayd.mcp.http import McpHttp
 from gatewayd.notify.webhook import DenyWebhook
@@ -45,7 +47,8 @@ class HttpService:
         """Whether it serves on sockets of the service manager."""
         self._settings = settings
         self._gateway = gateway
-        self._mcp = McpHttp(dispatch, Callers(settings.allowed_hosts, settings.allowed_origins), door=_door(settings, link))
+        callers, sessions = Callers(settings.allowed_hosts, settings.allowed_origins), Sessions(ids=_session_ids(link))
+        self._mcp = McpHttp(dispatch, callers, sessions=sessions, door=_door(settings, link))
         self._webhook = webhook
         self._link = link
         guard = Guard(settings.indexer_token.reveal() if settings.indexer_token else None)
@@ -95,3 +98,13 @@ def _door(settings: Settings, link: "Link | None") -> Door:
     if link is None:
         return Door(proxy_secret=secret)
     return Door(link.agents, lambda: link.standing.name == "waiting", proxy_secret=secret, is_linked=True)
+
+
+def _session_ids(link: "Link | None") -> SessionIds:
+    """Ids that every engine of the project understands, where there is a project."""
+
+    def key() -> bytes | None:
+        agents = link.agents() if link is not None else None
+        return agents.session_key if agents is not None else None
+
+    return SessionIds(key)

@@ -16,6 +16,7 @@ from gatewayd.fairness.admission import CallLimits
 from gatewayd.http.exchange import Header, HttpHead
 from gatewayd.http.server import HttpServer
 from gatewayd.mcp.dispatch import Dispatch, Tool, ToolCall, ToolResult
+from gatewayd.mcp.door import OPEN, Door
 from gatewayd.mcp.eras.sessions import Sessions
 from gatewayd.mcp.header_rules import Callers
 from gatewayd.mcp.http import McpHttp
@@ -43,6 +44,7 @@ class Rig:
         sessions: Sessions | None = None,
         bounds: McpBounds = MCP_BOUNDS,
         tools: Sequence[Tool] = (),
+        door: Door = OPEN,
         **callers: Any,
     ) -> None:
         self.agents: list[Agent] = []
@@ -62,7 +64,8 @@ class Rig:
         self.dispatch = Dispatch("rig", "1.2.3", lambda: tools or table, "be kind", limits=limits)
         hosts = callers.get("hosts", LOOPBACK_HOSTS)
         self.sessions = sessions or Sessions(most=bounds.sessions, idle_s=bounds.session_idle_s)
-        self.mcp = McpHttp(self.dispatch, Callers(hosts, callers.get("origins")), sessions=self.sessions, bounds=bounds)
+        known = Callers(hosts, callers.get("origins"))
+        self.mcp = McpHttp(self.dispatch, known, sessions=self.sessions, bounds=bounds, door=door)
         self.stop = trio.Event()
         self.port = 0
 

@@ -21,6 +21,11 @@ class AgentTable:
         self._by_mac = {token.mac: token for token in agents.tokens}
         self._by_id = {token.id: token for token in agents.tokens}
 
+    @property
+    def session_key(self) -> bytes:
+        """What the project's engines make the ids of MCP sessions with."""
+        return hmac.digest(self._key, b"gatewayd mcp sessions", "sha256")
+
     def find(self, bearer: str, now_ms: int) -> AgentToken | None:
         """The token that the bearer is, None when it is unknown or has expired."""
         mac = token_mac(self._key, bearer)

@@ -1,9 +1,11 @@
 """The table of HTTP sessions of the handshake era (docs/mcp.md): unguessable ids, idle age, a bound on their number.
 
 A session is idle when no call is in flight and no event stream is open. The time is an argument.
+
+Where an id carries its session (`session_ids.py`) the table is what this engine has seen of them: one that it does not know was
+opened by another engine, or before a restart, and is taken in. Only one that was ended here stays unknown.
 """
 
-import secrets
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final, final
@@ -14,6 +16,7 @@ import trio
 from gatewayd.audit.events import Agent
 from gatewayd.config.bounds import MCP_BOUNDS
 from gatewayd.mcp.eras.handshake import Peer
+from gatewayd.mcp.eras.session_ids import SessionIds
 
 
 class Session(Peer):
@@ -47,10 +50,18 @@ class Sessions:
     """Sessions in order of last use, so that the oldest are in front. No task expires them: each new session first drops those
     that have expired, and an expired one is not found."""
 
-    def __init__(self, *, most: int = MCP_BOUNDS.sessions, idle_s: float = MCP_BOUNDS.session_idle_s) -> None:
+    def __init__(
+        self,
+        *,
+        most: int = MCP_BOUNDS.sessions,
+        idle_s: float = MCP_BOUNDS.session_idle_s,
+        ids: SessionIds | None = None,
+    ) -> None:
         self._most: Final = most
         self._idle_s: Final = idle_s
+        self._ids: Final = ids or SessionIds()
         self._by_id: OrderedDict[str, Session] = OrderedDict()
+        self._ended: OrderedDict[str, None] = OrderedDict()
         self._opened = 0
         self._expired = 0
         self._refused = 0
@@ -60,24 +71,20 @@ class Sessions:
 
     def open(self, peer: Peer, now_s: float) -> Session | None:
         """A new session for `peer`, or None when the table is full."""
-        self._drop_expired(now_s)
-        if len(self._by_id) >= self._most:
-            self._refused += 1
-            return None
-        session = Session(secrets.token_urlsafe(24), peer.version, peer.agent, now_s)
-        self._by_id[session.id] = session
-        self._opened += 1
+        session = self._added(self._ids.new(peer), peer, now_s)
+        if session is not None:
+            self._opened += 1
         return session
 
     def find(self, id_: str, now_s: float) -> Session | None:
         """The live session of that id, marked as used now."""
         session = self._by_id.get(id_)
-        if session is None:
-            return None
-        if session.is_idle and now_s - session.last_used_s > self._idle_s:
+        if session is not None and session.is_idle and now_s - session.last_used_s > self._idle_s:
             del self._by_id[id_]
             self._expired += 1
-            return None
+            session = None
+        if session is None:
+            return self._taken_in(id_, now_s)
         self.touch(session, now_s)
         return session
 
@@ -90,12 +97,27 @@ class Sessions:
     def end(self, session: Session) -> None:
         """Forgets the session, cancels its calls and closes its stream."""
         self._by_id.pop(session.id, None)
+        self._ended[session.id] = None
+        if len(self._ended) > self._most:
+            self._ended.popitem(last=False)
         session.cancel_all()
         if session.stream is not None:
             session.stream.cancel()
 
     def statistics(self) -> SessionStatistics:
         return SessionStatistics(len(self._by_id), self._opened, self._expired, self._refused)
+
+    def _taken_in(self, id_: str, now_s: float) -> Session | None:
+        peer = self._ids.read(id_) if id_ not in self._ended else None
+        return self._added(id_, peer, now_s) if peer is not None else None
+
+    def _added(self, id_: str, peer: Peer, now_s: float) -> Session | None:
+        self._drop_expired(now_s)
+        if len(self._by_id) >= self._most:
+            self._refused += 1
+            return None
+        session = self._by_id[id_] = Session(id_, peer.version, peer.agent, now_s)
+        return session
 
     def _drop_expired(self, now_s: float) -> None:
         while self._by_id:
