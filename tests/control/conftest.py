@@ -1,11 +1,9 @@
 """A migrated store for each test, and control planes on real sockets with browsers in front of them."""
 
-import random
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import asyncpg
 import msgspec
 import pytest
 import trio
@@ -18,21 +16,11 @@ from gatewayd.control.store.migrate import migrate
 from gatewayd.control.store.store import Store
 from tests.conftest import Postgres, reserved_port
 from tests.control.browser import Browser
+from tests.control.disturbed import DisturbedStore
 from tests.control.two_organisations import TwoOrganisations, build
 
 OWNER = "ada@example.com"
 PASSWORD = "correct horse battery"
-
-
-def injected(seed: int, of_a_hundred: int = 4) -> Callable[[], None]:
-    """Raises 40001 for about one statement or COMMIT in 25: a transaction of 15 statements runs twice on the average."""
-    dice = random.Random(seed)
-
-    def disturb() -> None:
-        if dice.randrange(100) < of_a_hundred:
-            raise asyncpg.SerializationError("injected")
-
-    return disturb
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +48,7 @@ def store_url(postgres: Postgres, migrated: str) -> str:
 async def store(request: pytest.FixtureRequest, store_url: str) -> AsyncIterator[Store]:
     """Once as it is, once under SERIALIZABLE with 40001 injected at random: nothing may behave otherwise."""
     disturbed = request.param == "disturbed"
-    store = Store(store_url, isolation="SERIALIZABLE", disturb=injected(7)) if disturbed else Store(store_url)
+    store = DisturbedStore(store_url, 7) if disturbed else Store(store_url)
     yield store
     store.close()
 
@@ -113,7 +101,7 @@ async def serving(
         ready.set()
 
     def make_store(dsn: str) -> Store:
-        return Store(dsn, isolation="SERIALIZABLE", disturb=injected(11)) if disturbed else Store(dsn)
+        return DisturbedStore(dsn, 11) if disturbed else Store(dsn)
 
     plane = ControlPlane(settings, on_ready, make_store, bounds=bounds)
     async with trio.open_nursery() as nursery:
