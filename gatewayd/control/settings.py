@@ -27,6 +27,8 @@ from gatewayd.policy.file.problem import did_you_mean, quoted
 SignUp = Literal["open", "invitation"]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+UNFINISHED_RESTORE: Final = "restore.unfinished"
+"""In the state folder while a restore is on its way there, or was cut short."""
 _GRACE_S_MAX: Final = 3600
 
 
@@ -80,6 +82,9 @@ def load_control_settings(environ: Mapping[str, str], read_file: ReadFile = read
 
 def with_secrets(settings: ControlSettings) -> ControlSettings:
     """Make the state folder, and in self-host the secrets that are missing. Raises SettingsErrors."""
+    if (settings.state / UNFINISHED_RESTORE).exists():
+        wrong = f"CONTROL_STATE_DIR: a restore into `{settings.state}` did not end"
+        raise SettingsErrors((f"{wrong}; run `gatewayd control restore` again with the same file",))
     try:
         make_state(settings.state)
         rings = dict(settings.given)

@@ -92,13 +92,16 @@ class _Hashing:
 
 @final
 class Archive:
-    """An archive whose every member has been checked. Blocking; the file stays open, so that nobody changes it for another."""
+    """An archive whose every member has been checked. Blocking; the file stays open, so that nobody changes it for another.
+
+    `seal` is the hash of its manifest, and so of all of it.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         """Reads the whole file. Raises ArchiveProblem, OSError."""
         self._file: Final = file
         try:
-            self.manifest: Final = _checked(file)
+            self.manifest, self.seal = _checked(file)
         except tarfile.TarError as problem:
             raise ArchiveProblem(f"the file is no archive, or is damaged ({problem})") from None
 
@@ -109,7 +112,7 @@ class Archive:
                 yield name, data
 
 
-def _checked(file: IO[bytes]) -> Manifest:
+def _checked(file: IO[bytes]) -> tuple[Manifest, str]:
     found: dict[str, str] = {}
     last: dict[str, bytes] = {}
     for name, data in _entries(file):
@@ -130,7 +133,7 @@ def _checked(file: IO[bytes]) -> Manifest:
     for name in sorted(manifest.members.keys() | found.keys()):
         if manifest.members.get(name) != found.get(name):
             raise ArchiveProblem(f"the archive is damaged: `{name}` is not what the manifest says")
-    return manifest
+    return manifest, last[SEAL].decode("ascii")
 
 
 def _manifest(text: bytes) -> Manifest:

@@ -99,6 +99,10 @@ async def is_empty(tx: Transaction) -> bool:
     return not await tx.rows(_Table, TABLES)
 
 
+async def has_leases(tx: Transaction) -> bool:
+    return any(table.name == "leases" for table in await tx.rows(_Table, TABLES))
+
+
 async def load(tx: Transaction, manifest: Manifest, pieces: Iterable[tuple[str, bytes]]) -> None:
     """Makes the tables and fills them. `pieces` by table. Raises ArchiveProblem where the shapes differ."""
     for text in (migrate.BOOTSTRAP, *check_migrations(manifest)):
