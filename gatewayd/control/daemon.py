@@ -24,6 +24,7 @@ from gatewayd import process_memory as memory
 from gatewayd.config.crash import Foreseen, end_of
 from gatewayd.config.exit_codes import UNAVAILABLE
 from gatewayd.control.bounds import CONTROL_BOUNDS, ControlBounds
+from gatewayd.control.changed_secrets import take_up, with_all_peppers
 from gatewayd.control.console import Console
 from gatewayd.control.database import store_address
 from gatewayd.control.people.first_owner import first_owner_link
@@ -32,6 +33,7 @@ from gatewayd.control.settings import ControlSettings
 from gatewayd.control.store.failures import StoreUnavailable
 from gatewayd.control.store.migrate import MigrationProblem, migrate
 from gatewayd.control.store.store import Store
+from gatewayd.control.trust.documents import TrustProblem
 from gatewayd.control.web.surface import Surface
 from gatewayd.http.server import HttpServer
 from gatewayd.notify.systemd import ServiceManager, feed_watchdog
@@ -43,7 +45,8 @@ STOP_BEYOND_GRACE_S: Final = 45.0
 """For engines, which are ended after the calls in progress, and for the embedded PostgreSQL after them."""
 
 FORESEEN: Final = tuple(
-    Foreseen(failure, is_configuration=False) for failure in (EmbeddedUnavailable, StoreUnavailable, MigrationProblem)
+    Foreseen(failure, is_configuration=failure is TrustProblem)
+    for failure in (EmbeddedUnavailable, StoreUnavailable, MigrationProblem, TrustProblem)
 )
 
 MakeStore = Callable[[str], Store]
@@ -112,8 +115,10 @@ class ControlPlane:
             watching.cancel_scope.cancel()
 
     async def _over(self, store: Store) -> None:
-        console = Console(self._settings, store, bounds=self._bounds)
-        await migrate(store, console.replica, console.now_ms())
+        bare = Console(self._settings, store)
+        await migrate(store, bare.replica, bare.now_ms())
+        console = Console(await with_all_peppers(bare), store, bounds=self._bounds)
+        await take_up(console)
         await self._prepare(console)
         link = await first_owner_link(console)
         with self._serving:

@@ -37,6 +37,12 @@ class Reached(Protocol):
     def url(self) -> str: ...
 
 
+class At(msgspec.Struct, frozen=True):
+    """One of which only the address is known."""
+
+    url: str
+
+
 class Project:
     """A project of the owner, with an API key that may all that keys can."""
 

@@ -28,6 +28,7 @@ ALLOWED = (pg.SelectStmt, pg.InsertStmt, pg.UpdateStmt, pg.DeleteStmt)
 EVERYWHERE = {
     "organisations", "people", "memberships", "sessions", "one_time_links", "throttles", "passkeys", "challenges",
     "oidc_providers", "oidc_identities", "directory", "leases", "migrations", "trust_documents", "replicas", "audit_days",
+    "former_peppers",
 }  # fmt: skip
 # Rows of an organisation that name a project, so that its id is not the key's first part.
 OF_AN_ORGANISATION = {"projects", "api_keys", "org_events", "notification_channels"}

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gatewayd.control.console import Console
-from gatewayd.control.keyring.sealing import NONCE_BYTES, seal, unseal
+from gatewayd.control.keyring.sealing import NONCE_BYTES, key_id, seal, unseal
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 
@@ -32,6 +32,9 @@ SET_ADDRESS: Final = Statement(
 )
 SET_CHECKED: Final = Statement(
     "UPDATE databases SET checked_ms = $3, check_result = $4 WHERE project_id = $1 AND database_id = $2"
+)
+SEAL_ANEW: Final = Statement(
+    "UPDATE databases SET sealed_url = $4 WHERE project_id = $1 AND database_id = $2 AND sealed_url = $3"
 )
 REMOVE: Final = Statement("DELETE FROM databases WHERE project_id = $1 AND database_id = $2")
 
@@ -68,6 +71,13 @@ def address_of(console: Console, project_id: str, database: Database) -> str | N
     if database.sealed_url is None:
         return None
     return unseal(console.secrets.kms, _PURPOSE, database.sealed_url, project_id, database.database_id).decode()
+
+
+def sealed_anew(console: Console, project_id: str, database: Database, nonce: bytes) -> bytes | None:
+    """The address under the current key; None where it is so already. Raises Unsealable."""
+    if database.sealed_url is None or key_id(database.sealed_url) == console.secrets.kms.current.key_id:
+        return None
+    return sealed_address(console, project_id, database.database_id, address_of(console, project_id, database) or "", nonce)
 
 
 async def addresses(tx: Transaction, console: Console, project_id: str) -> Addresses:

@@ -7,6 +7,7 @@ or where the provider may make people and the issuer says that the address is ve
 """
 
 import base64
+import contextlib
 import hashlib
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -18,18 +19,24 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from gatewayd.control.console import Console
-from gatewayd.control.keyring.sealing import NONCE_BYTES, Unsealable, seal, unseal
+from gatewayd.control.keyring.sealing import NONCE_BYTES, Unsealable, key_id, seal, unseal
+from gatewayd.control.projects.find import FIRST_ID
 from gatewayd.control.store.statement import Statement
 
 ALGORITHMS: Final = ["RS256", "ES256", "Ed25519"]
 LIFE_MS: Final = 10 * 60_000
 _SKEW_S: Final = 60
+_SECRET: Final = "oidc secret"
 _REPLY_BYTES: Final = 256 * 1024
 
 OF_ANYBODY: Final = Statement("SELECT provider_id, name FROM oidc_providers ORDER BY provider_id LIMIT 20")
 BY_ID: Final = Statement(
     "SELECT provider_id, org_id, name, issuer, client_id, sealed_secret, new_role FROM oidc_providers WHERE provider_id = $1"
 )
+SECRETS: Final = Statement(
+    "SELECT provider_id, org_id, sealed_secret FROM oidc_providers WHERE provider_id > $1 ORDER BY provider_id LIMIT 500"
+)
+SEAL_ANEW: Final = Statement("UPDATE oidc_providers SET sealed_secret = $3 WHERE provider_id = $1 AND sealed_secret = $2")
 IDENTITY: Final = Statement("SELECT person_id FROM oidc_identities WHERE provider_id = $1 AND subject = $2")
 ADD_IDENTITY: Final = Statement(
     "INSERT INTO oidc_identities (provider_id, subject, person_id, created_ms) VALUES ($1, $2, $3, $4)"
@@ -49,6 +56,12 @@ class Provider(msgspec.Struct, frozen=True):
     client_id: str
     sealed_secret: bytes
     new_role: str | None
+
+
+class _Sealed(msgspec.Struct, frozen=True):
+    provider_id: str
+    org_id: str
+    sealed_secret: bytes
 
 
 class OidcRefused(Exception):
@@ -119,10 +132,24 @@ def flow_of(console: Console, cookie: str) -> Flow:
     return flow
 
 
+async def seal_providers_anew(console: Console) -> None:
+    """Every client secret under the current key. One that cannot be opened stays as it is; its sign-in says so."""
+    ring, after = console.secrets.kms, FIRST_ID
+    while found := await console.store.rows(_Sealed, SECRETS, after):
+        after = found[-1].provider_id
+        for each in found:
+            if key_id(each.sealed_secret) == ring.current.key_id:
+                continue
+            with contextlib.suppress(Unsealable):
+                secret = unseal(ring, _SECRET, each.sealed_secret, each.org_id, each.provider_id)
+                sealed = seal(ring, _SECRET, secret, console.entropy(NONCE_BYTES), each.org_id, each.provider_id)
+                await console.store.run(SEAL_ANEW, each.provider_id, each.sealed_secret, sealed)
+
+
 async def finish(console: Console, provider: Provider, flow: Flow, code: str) -> Claims:
     """Exchange the code and check the token: signature, algorithm, issuer, audience, expiry, nonce. Raises OidcRefused."""
     metadata = await _metadata(provider.issuer)
-    secret = unseal(console.secrets.kms, "oidc secret", provider.sealed_secret, provider.org_id, provider.provider_id).decode()
+    secret = unseal(console.secrets.kms, _SECRET, provider.sealed_secret, provider.org_id, provider.provider_id).decode()
     form = {
         "grant_type": "authorization_code", "code": code, "redirect_uri": callback(console), "client_id": provider.client_id,
         "client_secret": secret, "code_verifier": flow.verifier,

@@ -1,7 +1,8 @@
 """Trust documents: which working keys gateways believe, each version signed by the root (docs/link-protocol.md, Trust).
 
-The newest is made anew when the ring CONTROL_SIGNING_KEY says something else: another working key, or another root, which the
-old root then signs too. All versions stay: a gateway that was off walks through them.
+A start makes the newest anew when the ring CONTROL_SIGNING_KEY says something else: another working key, or another root, which
+the old root then signs too. Later only what is lacking is added: while replicas with different rings run beside each other, each
+would else take back what the other one has said, at every request. All versions stay: a gateway that was off walks through them.
 """
 
 from typing import Final
@@ -41,11 +42,17 @@ class TrustRow(msgspec.Struct, frozen=True):
 
 
 async def ensure_trust(tx: Transaction, ring: Ring, now_ms: int, fresh_issuer: str) -> TrustRow:
-    """The trust document in force, made or made anew where the ring asks for it.
+    """The trust document in force, made anew where gateways could not believe what is signed here.
 
     `fresh_issuer`: the name of this control plane, should this be its first document. Raises TrustProblem.
     """
     newest = await tx.row(TrustRow, NEWEST)
+    if newest is not None and suffices(newest.trust, ring, now_ms):
+        return newest
+    return await _follow(tx, newest, ring, now_ms, fresh_issuer)
+
+
+async def _follow(tx: Transaction, newest: TrustRow | None, ring: Ring, now_ms: int, fresh_issuer: str) -> TrustRow:
     wanted = next_document(newest.trust if newest else None, ring, now_ms, fresh_issuer)
     if wanted is None:
         assert newest is not None
@@ -55,6 +62,13 @@ async def ensure_trust(tx: Transaction, ring: Ring, now_ms: int, fresh_issuer: s
     return TrustRow(version, envelope)
 
 
+def suffices(held: Trust, ring: Ring, now_ms: int) -> bool:
+    """Whether gateways that believe `held` believe all that is signed with this ring."""
+    return _lasting(held, now_ms) >= _publics(ring) and held.root_from_now_on in {
+        public_text(key.public) for key in root_keys(ring)
+    }
+
+
 def next_document(held: Trust | None, ring: Ring, now_ms: int, fresh_issuer: str) -> tuple[int, bytes] | None:
     """Version and envelope of the document that must follow `held`; None when `held` says all that the ring does."""
     roots = {public_text(key.public): key for key in root_keys(ring)}
@@ -62,8 +76,7 @@ def next_document(held: Trust | None, ring: Ring, now_ms: int, fresh_issuer: str
     keys = tuple(WorkingKey(public_text(key.public), USES, now_ms + LIFE_MS) for key in working_keys(ring))
     if held is None:
         return 1, sign_trust(Trust(1, fresh_issuer, root, keys, now_ms), roots[root])
-    lasting = {key.public for key in held.keys if key.not_after > now_ms + _PROLONGED_MS}
-    if held.root_from_now_on == root and lasting == {key.public for key in keys} == {key.public for key in held.keys}:
+    if held.root_from_now_on == root and _lasting(held, now_ms) == _publics(ring) == {key.public for key in held.keys}:
         return None
     signer = roots.get(held.root_from_now_on)
     if signer is None:
@@ -76,6 +89,24 @@ def next_document(held: Trust | None, ring: Ring, now_ms: int, fresh_issuer: str
         return version, sign_trust(Trust(version, held.issuer, root, keys, now_ms), signer)
     trust = Trust(version, held.issuer, held.root_from_now_on, keys, now_ms, next_root=root)
     return version, sign_trust(trust, signer, roots[root])
+
+
+def _lasting(held: Trust, now_ms: int) -> set[str]:
+    return {key.public for key in held.keys if key.not_after > now_ms + _PROLONGED_MS}
+
+
+def _publics(ring: Ring) -> set[str]:
+    return {public_text(key.public) for key in working_keys(ring)}
+
+
+async def settle_trust(console: Console) -> None:
+    """At the start: the newest document says what the ring does, no more and no less. Raises TrustProblem."""
+    now_ms, issuer, ring = console.now_ms(), console.new_id(), console.secrets.signing
+
+    async def work(tx: Transaction) -> TrustRow:
+        return await _follow(tx, await tx.row(TrustRow, NEWEST), ring, now_ms, issuer)
+
+    await console.store.transaction(work)
 
 
 async def trust_in_force(console: Console) -> TrustRow:

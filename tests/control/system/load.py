@@ -14,7 +14,7 @@ import msgspec
 import trio
 
 from tests.control.browser import TLS, Browser
-from tests.control.linked_rig import Agent, Project
+from tests.control.linked_rig import Agent, At, Project
 from tests.mcp.mcp_rig import META, STATELESS
 
 INSERT: Final = "INSERT INTO ledger VALUES ({})"
@@ -137,10 +137,6 @@ class Load:
             self.heard.counts[f"publications: {answer.status_code}"] += 1
             if answer.status_code == 201:
                 self.heard.published[note] = int(answer.json()["bundle"])
-
-
-class At(msgspec.Struct, frozen=True):
-    url: str
 
 
 class Stateless:
