@@ -30,14 +30,14 @@ databases:
 
 
 class PlaneProcess:
-    """`running` is the process; `url` its public address."""
+    """`running` is the process; `url` its public address; `key` the owner's API key, once there is an owner."""
 
     def __init__(self, running: Running, url: str) -> None:
         self.running = running
         self.url = url
         self.project = ""
         self._client = httpx.Client(trust_env=False, timeout=60, base_url=url)
-        self._key = ""
+        self.key = ""
 
     def found(self, link: str) -> None:
         """Takes the first sign-in link, and makes a key that may all that keys can."""
@@ -46,14 +46,14 @@ class PlaneProcess:
         shown = self.form("/keys", {"name": "all", "scopes": sorted(RIGHTS - PEOPLE_ONLY), "days": 1})
         found = re.search(rf"{PREFIX}[\w-]{{43}}", shown.text)
         assert found is not None, shown.text
-        self._key = found[0]
+        self.key = found[0]
 
     def form(self, path: str, form: Mapping[str, Any]) -> httpx.Response:
         """What a page of the owner's browser sends."""
         return self._client.post(path, data=dict(form), headers={"origin": self.url, "sec-fetch-site": "same-origin"})
 
     def api(self, method: str, path: str, body: object = None) -> Any:
-        headers = {"authorization": f"Bearer {self._key}", "content-type": "application/json"}
+        headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         content = msgspec.json.encode(body) if body is not None else b""
         answer = self._client.request(method, f"/api/v1{path}", content=content, headers=headers)
         assert answer.status_code < 400, answer.text
