@@ -90,9 +90,13 @@ class Plane(msgspec.Struct):
 
 @asynccontextmanager
 async def serving(
-    settings: ControlSettings, *, disturbed: bool = True, bounds: ControlBounds = CONTROL_BOUNDS
+    settings: ControlSettings,
+    *,
+    disturbed: bool = True,
+    bounds: ControlBounds = CONTROL_BOUNDS,
+    make_store: Callable[[str], Store] | None = None,
 ) -> AsyncIterator[Plane]:
-    """Runs one in this process until the block ends. Its store is disturbed as above."""
+    """Runs one in this process until the block ends. Its store is disturbed as above, or what `make_store` makes."""
     ready = trio.Event()
     told: list[str | None] = []
 
@@ -100,10 +104,10 @@ async def serving(
         told.append(link)
         ready.set()
 
-    def make_store(dsn: str) -> Store:
+    def made(dsn: str) -> Store:
         return DisturbedStore(dsn, 11) if disturbed else Store(dsn)
 
-    plane = ControlPlane(settings, on_ready, make_store, bounds=bounds)
+    plane = ControlPlane(settings, on_ready, make_store or made, bounds=bounds)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(plane.run)
         with trio.fail_after(60):

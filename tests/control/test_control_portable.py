@@ -133,10 +133,13 @@ def test_every_table_is_everywhere_or_has_its_owner_first_in_its_keys(table: str
     assert all(unique[0] == first for unique in uniques().get(table, []))
 
 
-class _Facts(Visitor):
-    """Tables by alias for each query level, and what is equal to what there."""
+class Facts(Visitor):
+    """Tables by alias for each query level, and what is equal to what there. `owners`: the numbers of the parameters that owner
+    columns are equal to; `owned`: the tables that have such a column."""
 
     def __init__(self) -> None:
+        self.owners: set[int] = set()
+        self.owned: set[str] = set()
         self.functions: set[str] = set()
         self.problems: list[str] = []
 
@@ -170,6 +173,9 @@ class _Facts(Visitor):
         owner = owner_column(table)
         if owner is not None and owner not in {column.name for column in node.cols or ()}:
             self.problems.append(f"{table} without {owner}")
+        elif owner is not None:
+            self.owned.add(table)
+            self.owners |= owners_of_new_rows(node, owner)
         clause = node.onConflictClause
         if clause is not None:
             named = tuple(element.name for element in clause.infer.indexElems or ()) if clause.infer is not None else ()
@@ -187,6 +193,7 @@ class _Facts(Visitor):
             elif isinstance(source, pg.RangeVar) and source.relname in keys():
                 tables[source.alias.aliasname if source.alias else source.relname] = source.relname
         owned = {alias: column for alias, table in tables.items() if (column := owner_column(table)) is not None}
+        self.owned |= {tables[alias] for alias in owned}
         bound: set[str] = set()
         equal: list[tuple[str, str]] = []
         for condition in conditions:
@@ -195,12 +202,22 @@ class _Facts(Visitor):
                 alias = place(side, owned)
                 if alias is not None and isinstance(other, pg.ParamRef):
                     bound.add(alias)
+                    self.owners.add(other.number)
                 elif alias is not None and (also := place(other, owned)) is not None:
                     equal.append((alias, also))
         for _ in equal:
             bound |= {second for first, second in equal if first in bound}
         for alias in owned.keys() - bound:
             self.problems.append(f"{tables[alias]} is not filtered by {owned[alias]}")
+
+
+def owners_of_new_rows(insert: Any, owner: str) -> set[int]:
+    """The parameters that become the owner column of what is inserted; 0 for what is no parameter."""
+    place = [column.name for column in insert.cols].index(owner)
+    source = insert.selectStmt
+    given = [row[place] for row in source.valuesLists] if source.valuesLists else [source.targetList[place].val]
+    plain = [value.arg if isinstance(value, pg.TypeCast) else value for value in given]
+    return {value.number if isinstance(value, pg.ParamRef) else 0 for value in plain}
 
 
 def conjuncts(node: Any) -> Iterator[Any]:
@@ -231,7 +248,7 @@ def place(node: Any, owned: dict[str, str]) -> str | None:
 def problems(text: str) -> list[str]:
     (raw,) = pglast.parse_sql(text)
     assert isinstance(raw.stmt, ALLOWED), "only SELECT, INSERT, UPDATE and DELETE"
-    facts = _Facts()
+    facts = Facts()
     facts(raw.stmt)
     forbidden = {name for name in facts.functions if name in FORBIDDEN_FUNCTIONS or name.startswith("pg_advisory")}
     return facts.problems + sorted(forbidden)
