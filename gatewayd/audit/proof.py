@@ -14,6 +14,7 @@ from gatewayd.audit import kept_heads
 from gatewayd.audit.heads import WITNESS_NAME, Head, head_in
 from gatewayd.audit.leaf import Facts, PayloadRefused, canonical, commitment_of, facts_of, leaf_of
 from gatewayd.audit.meta import read_meta
+from gatewayd.audit.proof_form import FIRST_LINE, proof_text, read_proof
 from gatewayd.audit.reader import Trees
 from gatewayd.audit.rows import COLUMNS
 from gatewayd.audit.stored_tree import StoredTree
@@ -21,12 +22,7 @@ from gatewayd.audit.tree import inclusion_proof, root_from_inclusion
 from gatewayd.keys.ed25519 import base64_of, strict_base64
 from gatewayd.keys.note import NoteRefused, VerifierKey, open_note
 
-_FIRST_LINE: Final = "c2sp.org/tlog-proof@v1"
 _MOST_CHARACTERS: Final = 64 * 1024 * 1024
-_BLOCK: Final = re.compile(
-    re.escape(_FIRST_LINE) + r"\nextra ([A-Za-z0-9+/=]+)\nindex (0|[1-9][0-9]{0,18})\n((?:[A-Za-z0-9+/]{43}=\n){0,64})\n(.+)",
-    re.DOTALL,
-)
 _CHAIN: Final = f"""
 SELECT {", ".join(COLUMNS)}, seq, salt, (SELECT commitment FROM erased WHERE erased.seq = e.seq)
 FROM audit_events AS e WHERE query_id = coalesce((SELECT query_id FROM audit_events WHERE id = ?), ?) ORDER BY id
@@ -80,8 +76,7 @@ def prove(connection: sqlite3.Connection, id_: str, trees: Trees) -> str:
         proof = inclusion_proof(index, head.size, tree.over(connection))
         shown = {"row": dict(zip(COLUMNS, columns, strict=True)), "seq": seq}
         shown |= {"salt": base64_of(salt)} if salt is not None else {"commitment": base64_of(commitment or b"")}
-        hashes = "".join(f"{base64_of(each)}\n" for each in proof)
-        blocks.append(f"{_FIRST_LINE}\nextra {base64_of(canonical(shown))}\nindex {index}\n{hashes}\n{head.note}")
+        blocks.append(proof_text(canonical(shown), index, proof, head.note))
     return "".join(blocks)
 
 
@@ -89,9 +84,9 @@ def check_proof(text: str, keys: Sequence[VerifierKey]) -> list[ProvedRow]:
     """The rows that the text proves under a head that one of `keys` signed. Raises ProofRefused: then it proves nothing."""
     if len(text) > _MOST_CHARACTERS:
         raise ProofRefused(f"it is longer than {_MOST_CHARACTERS} characters")
-    starts = [found.start() for found in re.finditer(f"^{re.escape(_FIRST_LINE)}$", text, re.MULTILINE)]
+    starts = [found.start() for found in re.finditer(f"^{re.escape(FIRST_LINE)}$", text, re.MULTILINE)]
     if not starts or starts[0] != 0:
-        raise ProofRefused(f"expected a text that begins with `{_FIRST_LINE}`")
+        raise ProofRefused(f"expected a text that begins with `{FIRST_LINE}`")
     proved: list[ProvedRow] = []
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True), 1):
         try:
@@ -104,27 +99,25 @@ def check_proof(text: str, keys: Sequence[VerifierKey]) -> list[ProvedRow]:
 
 
 def _checked(block: str, keys: Sequence[VerifierKey]) -> ProvedRow:
-    matched = _BLOCK.fullmatch(block)
-    if matched is None:
+    form = read_proof(block)
+    if form is None:
         raise ProofRefused("it is not in the form of a tlog-proof")
-    text, signer = open_note(matched[4], keys)
+    text, signer = open_note(form.note, keys)
     head = head_in(text)
     if head.key_id != signer.key.key_id and signer.name != WITNESS_NAME.format(signer.key.key_id):
         raise ProofRefused("its origin names another key than the one that signed it")
-    encoded = strict_base64(matched[1])
     try:
-        extra = msgspec.json.decode(encoded, type=_Extra)
+        extra = msgspec.json.decode(form.extra, type=_Extra)
     except (msgspec.DecodeError, UnicodeDecodeError) as failure:
         raise ProofRefused(f"its row: {failure}") from None
     if tuple(sorted(extra.row)) != tuple(sorted(COLUMNS)):
         raise ProofRefused("its row does not have the columns of an audit row")
     facts = facts_of([extra.row[name] for name in COLUMNS])
     leaf = leaf_of(extra.seq, facts.envelope, _commitment(extra, facts))
-    index = int(matched[2])
-    root = root_from_inclusion(leaf, index, head.size, [strict_base64(line) for line in matched[3].split()])
+    root = root_from_inclusion(leaf, form.index, head.size, form.hashes)
     if root != head.root:
         raise ProofRefused("its row is not the one that the head is over")
-    if canonical({name: value for name, value in msgspec.to_builtins(extra).items() if value is not None}) != encoded:
+    if canonical({name: value for name, value in msgspec.to_builtins(extra).items() if value is not None}) != form.extra:
         raise ProofRefused("its row is not in the form that gatewayd writes")
     return ProvedRow(extra.row, extra.seq, head, extra.salt is None, signer)
 

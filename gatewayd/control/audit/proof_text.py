@@ -6,12 +6,11 @@ The head is the newest one that the gateway itself signed, with its identity of 
 come yet, the control plane signs what it holds, as a witness, with its working key.
 """
 
-from typing import Final
-
 import msgspec
 
 from gatewayd.audit.heads import WITNESS_NAME, Head
 from gatewayd.audit.leaf import canonical, facts_of, leaf_of
+from gatewayd.audit.proof_form import proof_text
 from gatewayd.audit.rows import COLUMNS
 from gatewayd.audit.tree import root_from_inclusion
 from gatewayd.control.audit import tiles
@@ -26,8 +25,6 @@ from gatewayd.control.store.store import Transaction
 from gatewayd.control.trust.signing import signers
 from gatewayd.keys.ed25519 import base64_of
 from gatewayd.keys.note import VerifierKey, sign_note
-
-_FIRST_LINE: Final = "c2sp.org/tlog-proof@v1"
 
 
 class NoProof(Exception):
@@ -89,5 +86,4 @@ def _leaf(event: StoredEvent) -> bytes:
 def _block(event: StoredEvent, index: int, proof: list[bytes], note: str) -> str:
     shown: dict[str, object] = {"row": event.row(), "seq": event.seq}
     shown |= {"salt": base64_of(event.salt)} if event.salt is not None else {"commitment": base64_of(event.commitment)}
-    hashes = "".join(f"{base64_of(each)}\n" for each in proof)
-    return f"{_FIRST_LINE}\nextra {base64_of(canonical(shown))}\nindex {index}\n{hashes}\n{note}"
+    return proof_text(canonical(shown), index, proof, note)
