@@ -29,6 +29,7 @@ LOG_LINES_DROPPED: Final = "log lines dropped"
 # control plane
 CONTROL_STARTED: Final = "control plane started"
 CONTROL_STORE_MIGRATED: Final = "control plane store migrated"
+TRAIL_HEAD: Final = "control plane trail checkpoint"
 AUDIT_BATCH_REFUSED: Final = "audit batch of a gateway refused"
 ENGINE_STARTED: Final = "engine started"
 ENGINE_STOPPED: Final = "engine stopped"

@@ -15,6 +15,7 @@ from gatewayd.control.proxy.write_use import write_token_use
 from gatewayd.control.store.days import make_days
 from gatewayd.control.store.lease import run_leased
 from gatewayd.control.tokens.budgets import hold_budgets
+from gatewayd.control.trail.heads import keep_heads
 
 Service = Callable[[Console], Awaitable[None]]
 
@@ -54,4 +55,5 @@ SERVICES: Final[tuple[Service, ...]] = (
     run_engines,
     write_token_use,
     hold_budgets,
+    keep_heads,
 )

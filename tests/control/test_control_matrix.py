@@ -38,6 +38,7 @@ PLACES = {
     "proposal": NOBODY,
     "group": NOBODY,
     "rule": NOBODY,
+    "seq": "1",
 }
 
 

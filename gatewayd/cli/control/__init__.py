@@ -12,6 +12,7 @@ COMMANDS: Final[dict[str, str]] = {
     "migrate": "Bring the store to this version.",
     "user": "People: list, and a link for one who cannot sign in.",
     "key": "Secrets: list, make, change.",
+    "verify-trail": "Check an export of what people did.",
     "backup": "Write the store and the engines' folders into a file.",
     "restore": "Put a backup into an empty place.",
 }

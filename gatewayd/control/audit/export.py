@@ -33,7 +33,7 @@ def as_csv(queries: Sequence[QuerySummary], *, with_head: bool = True) -> bytes:
     if with_head:
         writer.writerow(COLUMNS)
     for query in queries:
-        writer.writerow([_cell(getattr(query, name)) for name in COLUMNS])
+        writer.writerow([cell(getattr(query, name)) for name in COLUMNS])
     return text.getvalue().encode()
 
 
@@ -41,7 +41,8 @@ def as_lines(queries: Sequence[ExportedQuery]) -> bytes:
     return b"".join(msgspec.json.encode(each) + b"\n" for each in queries)
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
+    """Text that no spreadsheet takes for a formula."""
     if value is None:
         return ""
     if isinstance(value, int):

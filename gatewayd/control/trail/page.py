@@ -7,6 +7,7 @@ import msgspec
 from gatewayd.control.people.person import NAME_OF
 from gatewayd.control.projects.find import FIND, Project
 from gatewayd.control.trail.record import NEWEST, Event
+from gatewayd.control.trail.routes import number, signed_head
 from gatewayd.control.web.answer import Answer
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.page import page
@@ -28,9 +29,7 @@ class EventShown(msgspec.Struct, frozen=True):
 
 
 async def _trail(call: Call) -> Answer:
-    before = call.incoming.query.get("before", "")
-    below = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else 1 << 62
-    events = await call.console.store.rows(Event, NEWEST, call.org_id, below, _ROWS + 1)
+    events = await call.console.store.rows(Event, NEWEST, call.org_id, number(call, "before", 1 << 62), _ROWS + 1)
     shown = events[:_ROWS]
     people = {each: await _person(call, each) for each in {event.person_id for event in shown}}
     projects = {each: await _project(call, each) for each in {event.project_id for event in shown}}
@@ -41,7 +40,8 @@ async def _trail(call: Call) -> Answer:
         )
         for event in shown
     ]  # fmt: skip
-    return page(call, _PAGE, events=lines, more=shown[-1].seq if len(events) > _ROWS else None)
+    more = shown[-1].seq if len(events) > _ROWS else None
+    return page(call, _PAGE, events=lines, more=more, head=await signed_head(call))
 
 
 async def _person(call: Call, person_id: str | None) -> str:

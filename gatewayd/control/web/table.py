@@ -35,7 +35,8 @@ from gatewayd.control.proxy.service import mcp_proxy
 from gatewayd.control.taint.routes import ROUTES as TAINT
 from gatewayd.control.tokens.connect import ROUTES as CONNECT
 from gatewayd.control.tokens.routes import ROUTES as TOKENS
-from gatewayd.control.trail.page import ROUTES as TRAIL
+from gatewayd.control.trail.page import ROUTES as TRAIL_PAGE
+from gatewayd.control.trail.routes import ROUTES as TRAIL
 from gatewayd.control.web.api import openapi_route
 from gatewayd.control.web.live import PREFIX as LIVE
 from gatewayd.control.web.live import live
@@ -49,6 +50,7 @@ _ROUTES: Final[tuple[Route, ...]] = (
     *ORGANISATION,
     *SETTINGS,
     *TRAIL,
+    *TRAIL_PAGE,
     *API_KEYS,
     *PROJECTS,
     *PROJECT_CHANGES,
