@@ -10,8 +10,9 @@ import msgspec
 
 from gatewayd.control.audit.one_query import find_events
 from gatewayd.control.audit.proof_text import NoProof, Proof, prove
-from gatewayd.control.audit.search import BadSearch, Filters, FoundPage, search
+from gatewayd.control.audit.search import BadSearch, Filters, FoundEvents, FoundPage, search_events
 from gatewayd.control.audit.stored import StoredEvent
+from gatewayd.control.audit.summary import summary_of
 from gatewayd.control.web.answer import Refusal
 from gatewayd.control.web.call import Call
 
@@ -32,11 +33,17 @@ def filters_of(query: Mapping[str, str], zone: str = "UTC") -> Filters:
         raise Refusal(400, str(wrong)) from None
 
 
-async def find_page(call: Call, rows: int = 50) -> FoundPage:
+async def find_page(call: Call) -> FoundPage:
+    """Raises Refusal."""
+    found = await find_events_page(call, 50)
+    return FoundPage([summary_of(each) for each in found.queries], found.next, found.searched_back_to)
+
+
+async def find_events_page(call: Call, rows: int) -> FoundEvents:
     """Raises Refusal."""
     query = call.incoming.query
     try:
-        return await search(
+        return await search_events(
             call.console.store,
             call.project.project_id,
             filters_of(query, call.person.zone),

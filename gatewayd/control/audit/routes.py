@@ -4,12 +4,13 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.control.audit.asked import events_of_query, find_page, next_address, proof_of, proof_or_why_not
+from gatewayd.control.audit.asked import events_of_query, find_events_page, find_page, next_address, proof_of, proof_or_why_not
 from gatewayd.control.audit.export import ExportedQuery, as_csv, as_lines
-from gatewayd.control.audit.one_query import OneQuery, find_events, shown
+from gatewayd.control.audit.one_query import OneQuery, shown
 from gatewayd.control.audit.proof_text import Proof
 from gatewayd.control.audit.rollup import BY_DAY, BY_HOUR, DayCount, HourCount
-from gatewayd.control.audit.search import FoundPage
+from gatewayd.control.audit.search import FoundEvents, FoundPage
+from gatewayd.control.audit.summary import summary_of
 from gatewayd.control.store.days import day_number, day_of
 from gatewayd.control.web.answer import Answer, Refusal, json
 from gatewayd.control.web.call import Call
@@ -73,9 +74,10 @@ async def export(call: Call) -> Answer:
     kind, has_proofs = query.get("format", "csv"), query.get("proofs") == "1"
     if kind not in ("csv", "lines"):
         raise Refusal(400, "format: expected csv or lines")
-    found = await find_page(call, PROVED_ROWS if has_proofs else EXPORT_ROWS)
+    found = await find_events_page(call, PROVED_ROWS if has_proofs else EXPORT_ROWS)
     if kind == "csv":
-        body, content_type = as_csv(found.queries, with_head=not query.get("cursor")), "text/csv; charset=utf-8"
+        queries = [summary_of(each) for each in found.queries]
+        body, content_type = as_csv(queries, with_head=not query.get("cursor")), "text/csv; charset=utf-8"
     else:
         body, content_type = as_lines(await _lines(call, found, has_proofs=has_proofs)), "application/jsonl"
     answer = Answer(200, body, content_type, (("Content-Disposition", f'attachment; filename="audit.{kind}"'),))
@@ -84,12 +86,9 @@ async def export(call: Call) -> Answer:
     return answer.with_header("Link", f'<{next_address(call, found.next)}>; rel="next"')
 
 
-async def _lines(call: Call, found: FoundPage, *, has_proofs: bool) -> list[ExportedQuery]:
+async def _lines(call: Call, found: FoundEvents, *, has_proofs: bool) -> list[ExportedQuery]:
     lines = []
-    for each in found.queries:
-        events = await find_events(call.console.store, call.project.project_id, each.query_id)
-        if not events:
-            continue  # ended meanwhile
+    for events in found.queries:
         proof, why_not = await proof_or_why_not(call, events) if has_proofs else (None, None)
         lines.append(ExportedQuery(shown(events), proof, why_not))
     return lines

@@ -75,6 +75,14 @@ class FoundPage(msgspec.Struct, frozen=True):
     searched_back_to: int | None
 
 
+class FoundEvents(msgspec.Struct, frozen=True):
+    """The same with all that is held of each query, in the order of their summaries."""
+
+    queries: list[list[StoredEvent]]
+    next: str | None
+    searched_back_to: int | None
+
+
 class BadSearch(ValueError):
     """A filter or cursor that is none; the text names it."""
 
@@ -117,13 +125,21 @@ async def search(
     store: Store, project_id: str, filters: Filters, now_ms: int, cursor: str | None = None, *, rows: int = PAGE_ROWS
 ) -> FoundPage:
     """Raises BadSearch."""
+    found = await search_events(store, project_id, filters, now_ms, cursor, rows=rows)
+    return FoundPage([summary_of(each) for each in found.queries], found.next, found.searched_back_to)
+
+
+async def search_events(
+    store: Store, project_id: str, filters: Filters, now_ms: int, cursor: str | None = None, *, rows: int = PAGE_ROWS
+) -> FoundEvents:
+    """Raises BadSearch."""
     _check(filters)
     began = time.perf_counter()
     at = _read(cursor) if cursor else _Cursor(day_number(day_of(now_ms)))
     chosen = await _chosen(store, project_id, filters)
     hits: list[tuple[int, _Hit]] = []
     if chosen is None:
-        return FoundPage([], None, None)
+        return FoundEvents([], None, None)
     days = sorted((each.day for each in await store.rows(_Day, DAYS)), reverse=True)
     oldest = day_number(day_of(filters.since_ms)) - 1 if filters.since_ms is not None else 0
     for day in days:
@@ -233,7 +249,7 @@ def _fits(hit: _Hit, filters: Filters) -> bool:
 
 async def _page(
     store: Store, project_id: str, hits: list[tuple[int, _Hit]], following: str | None, back_to: int | None
-) -> FoundPage:
+) -> FoundEvents:
     by_day: dict[int, list[str]] = {}
     for day, hit in hits:
         by_day.setdefault(day, []).append(hit.query_id)
@@ -241,7 +257,7 @@ async def _page(
     for day, ids in by_day.items():
         for each in await events_of(store, project_id, ids, day_from(day)):
             events.setdefault(each.query_id, []).append(each)
-    return FoundPage([summary_of(events[hit.query_id]) for _, hit in hits if hit.query_id in events], following, back_to)
+    return FoundEvents([events[hit.query_id] for _, hit in hits if hit.query_id in events], following, back_to)
 
 
 async def events_of(store: Store, project_id: str, query_ids: list[str], day: date) -> list[StoredEvent]:
