@@ -76,6 +76,7 @@ corpus: $(VENV)/.dev  ## statements that must be refused and statements that mus
 bench: $(VENV)/.dev  ## the same work on gatewayd and, where npm is, on its peers
 	@$(BIN)/python -m tests.bench.run
 	@$(BIN)/python -m tests.bench.bench_audit
+	@$(BIN)/python -m tests.bench.bench_store
 
 soak: $(VENV)/.dev  ## the long runs: faults, canaries, fresh examples, then generated statements for MINUTES (60)
 	@$(BIN)/pytest -m soak --timeout 0 --hypothesis-profile soak tests
