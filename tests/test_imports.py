@@ -13,7 +13,7 @@ CONTROL_MAY_USE = (
     "gatewayd.control", "gatewayd.log", "gatewayd.config", "gatewayd.http", "gatewayd.keys", "gatewayd.process_memory",
     "gatewayd.durable_file",
     "gatewayd.audit.ids", "gatewayd.audit.tree", "gatewayd.audit.leaf", "gatewayd.audit.heads", "gatewayd.audit.rows",
-    "gatewayd.notify.systemd", "gatewayd.postgres.driver",
+    "gatewayd.audit.proof_form", "gatewayd.notify.systemd", "gatewayd.postgres.driver",
     "gatewayd.postgres.embedded", "gatewayd.approvals.messages", "gatewayd.approvals.rules", "gatewayd.link.formats",
     "gatewayd.judge", "gatewayd.policy", "gatewayd.sql", "gatewayd.masking", "gatewayd.shields", "gatewayd.catalog",
 )  # fmt: skip
