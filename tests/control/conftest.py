@@ -1,6 +1,6 @@
 """A migrated store for each test, and control planes on real sockets with browsers in front of them."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
