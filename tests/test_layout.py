@@ -8,8 +8,7 @@ from tests.modules import MODULES, parsed
 
 TESTS = Path(__file__).parent
 
-MOST_LINES = 430
-"""400 is the aim."""
+MOST_LINES = 400
 REVIEWED_LISTS = {"gatewayd.sql.builtins.functions", "gatewayd.sql.builtins.objects"}
 """Data with a reason for each entry: read by looking up, not from the top."""
 ENGINE = [module for module in MODULES if not module.startswith("gatewayd.control.")]

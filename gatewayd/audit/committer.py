@@ -15,10 +15,11 @@ from time import monotonic, perf_counter
 from typing import Final
 
 from gatewayd.audit.batch import BatchOutcome, Ticket
-from gatewayd.audit.file import AuditFile, AuditFileUnusable, HeadDraft, reason_of
+from gatewayd.audit.file import AuditFile, HeadDraft
 from gatewayd.audit.ids import RisingIds
 from gatewayd.audit.last_head import LastHead
 from gatewayd.audit.lock import AuditFileLocked, OwnershipLock
+from gatewayd.audit.open_file import AuditFileUnusable, reason_of
 from gatewayd.audit.pace import Pace
 from gatewayd.audit.rows import Row
 from gatewayd.audit.stored_tree import LeafMissing

@@ -10,8 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -23,6 +22,7 @@ from gatewayd.audit.ids import RisingIds, is_ulid, new_ulid
 from gatewayd.audit.kept_heads import KeptHead
 from gatewayd.audit.leaf import SALT_BYTES, commitment_of, leaf_of
 from gatewayd.audit.meta import Acked, Instance, Linked, Meta, MetaDamaged, Reason, read_meta
+from gatewayd.audit.open_file import LOCKED_BY_OTHERS_MS, AuditFileUnusable, Synchronous, connect, create_if_absent, reason_of
 from gatewayd.audit.pruning import PruningPlan, pruned_meta
 from gatewayd.audit.reader import connect_for_reading
 from gatewayd.audit.resume import ResumeState, begin_instance, resume
@@ -34,10 +34,6 @@ from gatewayd.keys.ed25519 import SigningKey
 from gatewayd.keys.identity import verifier_of
 
 Value = str | int | bytes | None
-Synchronous = Literal["normal", "full"]
-
-LOCKED_BY_OTHERS_MS: Final = 2000  # for the end of a foreign transaction, unless told otherwise
-_WAL_KEPT_BYTES: Final = 64 * 1024 * 1024
 _ROWS_PER_STATEMENT: Final = 16
 _OLDEST: Final = "SELECT id, seq, leaf FROM audit_events WHERE id <= ? ORDER BY id LIMIT ?"
 _LEAVES_FROM: Final = "SELECT leaf FROM audit_events WHERE seq >= ? ORDER BY seq"
@@ -49,15 +45,6 @@ _INSERTS: Final = tuple(
     f"INSERT INTO audit_events ({', '.join(_INSERTED)}) VALUES " + ", ".join([f"({', '.join('?' * len(_INSERTED))})"] * rows)
     for rows in range(1, _ROWS_PER_STATEMENT + 1)
 )
-
-
-class AuditFileUnusable(Exception):
-    """The file cannot serve as audit file: not writable, damaged, another program's. `reason` carries no path."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"audit file {path} cannot be used: {reason}; DB_PATH must name a file that gatewayd can write")
-        self.path = path
-        self.reason = reason
 
 
 class HeadDraft(msgspec.Struct, frozen=True):
@@ -79,7 +66,7 @@ class AuditFile:
         self._identity = identity
         self._waits_ms = LOCKED_BY_OTHERS_MS
         try:
-            _create_if_absent(path)
+            create_if_absent(path)
             self._connection = self.connect()
         except (sqlite3.Error, OSError) as failure:
             raise AuditFileUnusable(path, reason_of(failure)) from failure
@@ -95,26 +82,8 @@ class AuditFile:
             raise
 
     def connect(self) -> sqlite3.Connection:
-        """The connection that writes."""
-        connection = sqlite3.connect(
-            self.path,
-            timeout=LOCKED_BY_OTHERS_MS / 1000,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=_ROWS_PER_STATEMENT + 16,
-        )
-        try:
-            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            if mode != "wal":
-                raise AuditFileUnusable(self.path, f"found journal mode {mode}, expected a file system that allows wal")
-            connection.execute(f"PRAGMA synchronous = {self.synchronous}")
-            connection.execute("PRAGMA wal_autocheckpoint = 0")
-            connection.execute("PRAGMA secure_delete = ON")  # what is deleted or erased leaves no text in free pages
-            connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        """A connection that writes, as the file's own is. Raises AuditFileUnusable or sqlite3.Error."""
+        return connect(self.path, self.synchronous, cached_statements=_ROWS_PER_STATEMENT + 16)
 
     def _prepare(self, signed_last: Head | None) -> None:
         connection = self._connection
@@ -392,28 +361,6 @@ class AuditFile:
         with contextlib.suppress(OSError):
             if not self.is_in_place() and _inode(self.path + "-wal") == self._wal_inode:
                 os.unlink(self.path + "-wal")
-
-
-def reason_of(failure: Exception) -> str:
-    """What went wrong, fit for a tool error: no path, no SQL."""
-    if isinstance(failure, AuditFileUnusable):
-        return failure.reason
-    if isinstance(failure, LeafMissing):
-        return f"{failure}; gatewayd audit verify tells more"
-    if isinstance(failure, OSError):
-        return (failure.strerror or "input/output error").lower()
-    return str(failure)
-
-
-def _create_if_absent(path: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Created here and not by SQLite, which would give it the umask's mode; the log and its index inherit the file's mode.
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        return
-    with contextlib.suppress(PermissionError):  # somebody else's file that we may write: its mode is theirs
-        if os.stat(path).st_mode & 0o077:
-            os.chmod(path, 0o600)
 
 
 def _now_ms() -> int:

@@ -5,6 +5,7 @@ The text is three lines: origin `gatewayd/<key id>/<instance>`, size, root in ba
 
 import base64
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -56,3 +57,26 @@ def head_in(text: str) -> Head:
 def unproved_head(note: str) -> Head:
     """The head in a note, whoever signed it. Nothing of it may be believed yet. Raises NoteRefused."""
     return head_in(text_of(note))
+
+
+def head_in_or_none(note: str) -> Head | None:
+    """The head in a signed note, its signature unchecked; None for a text that is no such note."""
+    try:
+        return unproved_head(note)
+    except NoteRefused:
+        return None
+
+
+def heads_in_log(lines: Iterator[str]) -> Iterator[tuple[str, str]]:
+    """(note, where) of each `audit checkpoint` line of a log, as gatewayd writes it or as journalctl shows it."""
+    for number, line in enumerate(lines, 1):
+        start = line.find('{"time":')
+        if start < 0 or '"msg":"audit checkpoint"' not in line:
+            continue
+        try:
+            fields = msgspec.json.decode(line[start:].strip(), type=dict[str, object])
+        except msgspec.DecodeError:
+            continue
+        note = fields.get("note")
+        if isinstance(note, str):
+            yield note, f"line {number} of the log"

@@ -13,8 +13,9 @@ import trio
 from gatewayd import log
 from gatewayd.audit.batch import BatchOutcome, Ticket
 from gatewayd.audit.committer import Committer
-from gatewayd.audit.file import AuditFile, AuditFileUnusable
+from gatewayd.audit.file import AuditFile
 from gatewayd.audit.heads import unproved_head
+from gatewayd.audit.open_file import AuditFileUnusable
 from gatewayd.audit.thread import Chore, WriterThread
 
 _ROWS: Final = 1024  # a few batches: more would only make callers wait longer for a disk that does not keep up

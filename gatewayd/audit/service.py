@@ -42,10 +42,11 @@ from gatewayd.audit.events import (
     Query,
     QueryId,
 )
-from gatewayd.audit.file import AuditFile, AuditFileUnusable, Synchronous, reason_of
+from gatewayd.audit.file import AuditFile
 from gatewayd.audit.last_head import LastHead
 from gatewayd.audit.lock import AuditFileLocked, OwnershipLock
 from gatewayd.audit.meta import Acked, Linked, Meta, Reason
+from gatewayd.audit.open_file import AuditFileUnusable, Synchronous, reason_of
 from gatewayd.audit.pace import Pace
 from gatewayd.audit.proof import prove
 from gatewayd.audit.pruning import plan_pruning

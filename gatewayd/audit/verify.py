@@ -4,16 +4,16 @@ Reads only, in one transaction, row by row. Trusts the keys that it is given and
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from gatewayd.audit import kept_heads, schema
-from gatewayd.audit.heads import Head, head_in
+from gatewayd.audit.heads import Head, head_in, head_in_or_none
 from gatewayd.audit.ids import is_ulid
 from gatewayd.audit.leaf import PayloadRefused, commitment_of, facts_of, leaf_of
 from gatewayd.audit.meta import Meta, MetaDamaged, check_signature, read_meta
 from gatewayd.audit.open_chains import OpenChains
-from gatewayd.audit.rows import COLUMNS
+from gatewayd.audit.row_types import STORED_COLUMNS, USUAL_TYPES, wrong_type
 from gatewayd.audit.tree import HASH_BYTES, CompactRange, is_consistent
 from gatewayd.audit.verdict import AuditFinding, FileVerdict
 from gatewayd.keys.ed25519 import KeyRefused
@@ -22,11 +22,7 @@ from gatewayd.keys.note import NoteRefused, VerifierKey, open_note, verifier_key
 _FAULTS_LISTED: Final = 50
 _CLOCK_MS: Final = 1000
 _PIECE: Final = 1000
-_ROWS: Final = f"SELECT {', '.join(COLUMNS)}, seq, leaf, salt FROM audit_events ORDER BY rowid"
-_COLUMNS: Final = (*COLUMNS, "seq", "leaf", "salt")
-_MAYBE: Final = frozenset({"agent_name", "agent_version", "agent_intent", "mcp_token_id", "seq", "leaf", "salt"})
-_TYPES: Final = dict.fromkeys(COLUMNS, str) | {"ts": int, "schema_version": int, "seq": int, "leaf": bytes, "salt": bytes}
-_USUAL: Final[set[tuple[type, ...]]] = set()  # types of rows that were found to be right
+_ROWS: Final = f"SELECT {', '.join(STORED_COLUMNS)} FROM audit_events ORDER BY rowid"
 _EVENTS: Final = frozenset({"ATTEMPTED", "DECIDED", "EXECUTED", "FAILED", "POLICY_RELOADED", "ERASED"})
 
 CHANGED: Final = "the row was changed, or its leaf was, after it was recorded"
@@ -245,7 +241,7 @@ class Verifier:
         while rows := selected.fetchmany(_PIECE):
             for row in rows:
                 seq, ts, id_ = row[12], row[8], row[0]
-                if tuple(map(type, row)) not in _USUAL and (wrong := _wrong_type(row)):
+                if tuple(map(type, row)) not in USUAL_TYPES and (wrong := wrong_type(row)):
                     self._fault(f"its {wrong} is of another type", CHANGED, seq if type(seq) is int else None)
                     continue
                 if not id_ > last_id or not is_ulid(id_):
@@ -369,40 +365,3 @@ class Verifier:
     def _note(self, what: str, meaning: str = "", seq: int | None = None, ts: int | None = None) -> None:
         if len(self._findings) < 4 * _FAULTS_LISTED:
             self._findings.append(AuditFinding("note", what, meaning, seq, ts))
-
-
-def _wrong_type(row: tuple[object, ...]) -> str:
-    """The name of a column whose value is not of its type; empty when all are, and then others of these types are known."""
-    for name, value in zip(_COLUMNS, row, strict=True):
-        if type(value) is not _TYPES[name] and not (value is None and name in _MAYBE):
-            return name
-    leaf, salt = row[13], row[14]
-    if row[12] is not None and leaf is None:
-        return "leaf"
-    if len(_USUAL) < 1000 and (salt is None or type(salt) is bytes):
-        _USUAL.add(tuple(map(type, row)))
-    return ""
-
-
-def head_in_or_none(note: str) -> Head | None:
-    try:
-        return head_in(note.rpartition("\n\n")[0] + "\n")
-    except NoteRefused:
-        return None
-
-
-def heads_in_log(lines: Iterator[str]) -> Iterator[tuple[str, str]]:
-    """(note, where) of each `audit checkpoint` line of a log, as gatewayd writes it or as journalctl shows it."""
-    import msgspec
-
-    for number, line in enumerate(lines, 1):
-        start = line.find('{"time":')
-        if start < 0 or '"msg":"audit checkpoint"' not in line:
-            continue
-        try:
-            fields = msgspec.json.decode(line[start:].strip(), type=dict[str, object])
-        except msgspec.DecodeError:
-            continue
-        note = fields.get("note")
-        if isinstance(note, str):
-            yield note, f"line {number} of the log"

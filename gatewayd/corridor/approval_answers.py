@@ -1,4 +1,4 @@
-"""What a held write says to the gate, and what the gate's answer means for the call (docs/approvals.md). Pure."""
+"""The request that a held write sends to the gate, and what the gate's answer means for the call (docs/approvals.md). Pure."""
 
 from hashlib import sha256
 from typing import Final, Literal
@@ -22,16 +22,17 @@ WHY_UNDECIDED: Final[dict[Ended, str]] = {
     "crowded": "too many writes wait here, so this one is not held",
     "silent": "the approval service took the request and does not answer any more",
 }
-
-
 CHANGED: Final = (
     "what its names stand for was changed since a person was asked about it, so it did not run; running it again asks again"
 )
 
 
 def effect_of(statement: Statement, catalog: Catalog) -> str:
-    """Which relations its names mean, and what the views among them read: the same text on others is another write. 32 hex
-    digits; for a name that is not there, it stands for that."""
+    """A digest of the relations that the statement's names stand for, and of what the views among them read.
+
+    32 hex digits. The same text over other relations is another write, and so has another digest. A name that does not exist is
+    part of the digest as missing.
+    """
     named = [(use.schema or "public", use.name) for use in statement.relations]
     found: dict[int, str] = {}
     waiting = [relation for schema, name in named if (relation := catalog.relation(schema, name)) is not None]
@@ -44,8 +45,8 @@ def effect_of(statement: Statement, catalog: Catalog) -> str:
     return sha256(repr((sorted(found.items()), missing)).encode()).hexdigest()[:32]
 
 
-def asked(query: Query, held: Held, policy: Policy, catalog: Catalog) -> GateAsk:
-    """The request, without its preview."""
+def gate_request(query: Query, held: Held, policy: Policy, catalog: Catalog) -> GateAsk:
+    """The request to the gate, without its preview."""
     statement = held.allowed.statement
     return GateAsk(
         query_id=query.query_id,
@@ -66,12 +67,13 @@ def asked(query: Query, held: Held, policy: Policy, catalog: Catalog) -> GateAsk
 
 
 def refused(held: Held, rule: Literal["approval_denied", "approval_expired"], reason: str) -> Denied:
+    """The denial of a held write; its matched rule is `approvals.` and the class of the write."""
     allowed = held.allowed
     return Denied(rule, reason, allowed.statement.kind, allowed.tables, f"approvals.{held.write_class}")
 
 
 def undecided(found: StillUndecided | GateSilent, query: Query, sql: str, hold_s: int, *, is_multi: bool) -> OnHold:
-    """Neither an approval nor a refusal: how to wait for one. `sql` and the intent are what the grant will belong to."""
+    """The answer while there is no decision: how to wait for it. `sql` and the intent are the arguments to repeat."""
     if isinstance(found, GateSilent):
         why = words.legible(found.reason, 300)
         reason = f"this write needs a person's approval, and the approval service is unavailable ({why}); nothing ran"

@@ -1,7 +1,7 @@
-"""Steps one and two of the corridor (decisions 3 and 10): the judge's verdict, masks included, asked for and remembered.
+"""Steps one and two of the corridor (decisions 3 and 10): the judge's verdict, masks included, and the cache of verdicts.
 
-The pipeline asks here before it runs a statement, dry-run instead of running it, so both get the same verdict, also while the
-catalog is not read yet."""
+The pipeline and the dry run both ask here, so they get the same verdict, even while the catalog has not been read yet.
+"""
 
 from collections.abc import Hashable
 from functools import partial
@@ -15,13 +15,14 @@ from gatewayd.corridor.known_statements import Known
 from gatewayd.fairness import large_texts
 from gatewayd.judge import Verdict, is_light, judge
 from gatewayd.policy.decide.outcomes import Denied
+from gatewayd.policy.file.model import Policy
 from gatewayd.sql.facts.analyze import analyze
 
 
 class Deciding:
-    """Decides by the policy and the catalog that were in force when it was made (docs/architecture.md).
+    """Decides by the policy and the catalog that were in force when it was created (docs/architecture.md).
 
-    The catalog is waited for once at most, however many texts are decided; `catalog` is the new one from then on.
+    It waits for a newer catalog at most once, however many texts it decides; from then on `catalog` is the new one.
     """
 
     def __init__(self, database: Database, masking: Masking, query_id: str, caller: Hashable = None) -> None:
@@ -34,8 +35,16 @@ class Deciding:
         self._query_id = query_id
         self._waited = False
 
+    def renewed(self, query_id: str | None = None) -> "Deciding":
+        """A new one for the policy and the catalog in force now, and for another query if one is named."""
+        return Deciding(self.database, self._masking, query_id or self._query_id, self.caller)
+
+    def policy_of(self, verdict: Verdict) -> Policy:
+        """The policy by which `verdict` was made: containment's stricter one, or the one in force."""
+        return verdict.contained_by if verdict.contained_by is not None else self.enforced.policy
+
     async def known(self, sql: str) -> Known:
-        """The text's facts; they are remembered. A large text is parsed in a thread, so that it does not delay other calls."""
+        """The text's facts, from the cache if they are there. A large text is parsed in a thread and so delays no other call."""
         known_statements = self.database.known_statements
         known = known_statements.get(sql)
         if known is None:
@@ -49,9 +58,10 @@ class Deciding:
         return known
 
     async def verdict(self, known: Known, *, tainted: bool = False) -> Verdict:
-        """It is remembered while policy and catalog stay the same. Any exception inside it denies (decision 3).
+        """The verdict, from the cache while policy and catalog stay the same. An exception while deciding denies (decision 3).
 
-        `tainted`: as for a grant that has read a source of foreign text. A statement that reads one itself is decided so anyway.
+        `tainted` decides as for a grant that has read untrusted text (docs/policy.md); a statement that reads such a source
+        itself is always decided that way.
         """
         known = known.under_taint() if tainted else known
         revision = self.enforced.revision
@@ -70,7 +80,7 @@ class Deciding:
             return Verdict(
                 known.statement, Denied("internal_error", "the gateway failed to decide this statement, so it did not run")
             )
-        if verdict.unknown is None:  # otherwise the same text must ask again: what it names may have been created meanwhile
+        if verdict.unknown is None:  # an unknown name may exist by the next call, so that verdict is not cached
             known.keep(verdict, revision, self.catalog.revision)
         return verdict
 

@@ -1,13 +1,13 @@
-"""One statement from arrival to answer, the five steps in their order (docs/architecture.md).
+"""One statement from arrival to answer, in five steps (docs/architecture.md).
 
-parse → decide → audit → execute → audit; the first two are in `deciding.py`, with what masks make of the statement. A write
-that a person must approve waits before the third and is decided again (`hold.py`). Every tool that reaches a database comes
-through `run()`. Which rows a cancelled call leaves is told in `audit/service.py`; an allowed one always ends with its closing
-row, written in a short shield of its own.
+The steps are parse, decide, audit, execute, audit. The first two, with the masks, are in `deciding.py`, the fourth is in
+`execution.py`. A write that a person must approve waits before the third step (`hold.py`) and is then decided again. Every tool
+that reaches a database calls `run()`. `audit/service.py` says which rows a cancelled call leaves; an allowed one always ends with
+its closing row, written in a short shield of its own.
 """
 
 import os
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Hashable
 from functools import partial
 from time import perf_counter, time_ns
 from typing import Final, Literal
@@ -17,7 +17,7 @@ import trio
 
 from gatewayd import log
 from gatewayd.approvals import messages, words
-from gatewayd.approvals.messages import Approved, Outcome, Preview
+from gatewayd.approvals.messages import Outcome, Preview
 from gatewayd.audit.events import Agent, Attempted, AuditId, Executed, Failed, Query, QueryId
 from gatewayd.audit.ids import new_ulid
 from gatewayd.audit.service import AuditUnavailable
@@ -25,34 +25,25 @@ from gatewayd.corridor import approval_answers as answers
 from gatewayd.corridor import preview
 from gatewayd.corridor.answer import Answer, Answered, Broken, NotServed, OnHold, Refused, Unaudited, closing_row
 from gatewayd.corridor.deciding import Deciding
+from gatewayd.corridor.execution import NO_PRIVILEGE, ApprovedWrite, Execution
 from gatewayd.corridor.gateway import Completed, Database, Gateway, ToolName
 from gatewayd.corridor.hold import NOBODY, Client, GateSilent, StillUndecided
 from gatewayd.corridor.known_statements import Known
-from gatewayd.fairness import large_texts
 from gatewayd.judge import Verdict, refused_by_masks
-from gatewayd.masking.plan import UNMASKED, Plan, Rewritten, Withheld
-from gatewayd.masking.results.post_exec import PostExec
+from gatewayd.masking.plan import UNMASKED, Plan, Withheld
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held, Permit
-from gatewayd.policy.decide.reasons import shown
-from gatewayd.policy.decide.unknown_names import UNKNOWN_NAME, nearest
-from gatewayd.policy.file.model import Policy
 from gatewayd.postgres.execute.error_words import told_less
-from gatewayd.postgres.execute.evidence import evidence
 from gatewayd.postgres.execute.failure import OUTCOME_UNKNOWN
-from gatewayd.postgres.execute.result import UNMASKABLE, CatalogChanged, ExecutionFailed, Result
-from gatewayd.postgres.execute.run import execute
-from gatewayd.postgres.execute.run_parse import parse
+from gatewayd.postgres.execute.result import UNMASKABLE, ExecutionFailed, Result
 
 CLOSING_ROW_S: Final = 30.0
-"""How long a cancelled or finished call waits for its closing row before `audit write after execution failed`: a batch under way
-and its own, with a checkpoint between, are up to five fsyncs, which on a bad day take 5 s each."""
+"""How long a call waits for its closing row before it logs `audit write after execution failed`. A batch in progress, a
+checkpoint and the row's own batch need up to five fsyncs, and a slow disk takes 5 s for each."""
 
 _CANCELLED: Final = "57014"  # query_canceled
 _CONNECTION_LOST: Final = ("08", "57")  # classes: connection exception, operator intervention
 _MASKING: Final = "column_masking"
 _INTERNAL: Final = "XX000"  # internal_error
-_NO_SUCH: Final = ("42P01", "42883")  # undefined_table, undefined_function
-_NO_PRIVILEGE: Final = "42501"  # insufficient_privilege
 
 
 async def run(
@@ -65,17 +56,19 @@ async def run(
     caller: Hashable = None,
     client: Client = NOBODY,
 ) -> Answer:
-    """Take one statement through the corridor. Raises nothing but Cancelled, and bugs (after their closing row).
+    """Takes one statement through the five steps and returns its answer.
 
-    `caller` is with whom others share sessions of the pool and the thread for large texts in turns; None takes what is free.
-    `client` is who waits while a write is held.
+    `caller` is the key by which sessions of the pool and the thread for large texts are shared fairly; None takes what is free.
+    `client` is the client that waits while a write is held.
+
+    *Raises* Cancelled, and bugs once their closing row is written.
     """
     if database.withheld is not None:
         return NotServed(database.withheld)
     with database.in_use():
         query = Query(query_id=_new_id(), database=database.name, agent=agent, intent=intent, tenant_id=gateway.tenant_id)
         deciding = Deciding(database, gateway.masking, query.query_id, caller)
-        return await _Call(gateway, tool, sql, query, deciding, client).walk()
+        return await _Call(gateway, tool, sql, query, deciding, client).answer()
 
 
 def _new_id() -> QueryId:
@@ -87,7 +80,7 @@ def _now_ms() -> int:
 
 
 class _Call:
-    """One walk through the corridor. Policy and catalog are taken by `deciding`: once, and once more after a hold."""
+    """One call. `deciding` takes the policy and the catalog when it is made: at the start, and again after a hold."""
 
     def __init__(
         self, gateway: Gateway, tool: ToolName, sql: str, query: Query, deciding: Deciding, client: Client = NOBODY
@@ -101,8 +94,7 @@ class _Call:
         self.deciding = deciding
         self.client = client
         self.verdict: Verdict | None = None
-        self.approved: Approved | None = None
-        self.effect = ""  # what was approved
+        self.approved: ApprovedWrite | None = None
         self.outcome = Outcome(query.query_id, "failed")
         self.decide_s = self.audit_s = self.held_s = 0.0
 
@@ -111,21 +103,19 @@ class _Call:
         return self.verdict.plan if self.verdict is not None else UNMASKED
 
     @property
-    def _policy(self) -> Policy:
-        """What the verdict was made by."""
-        contained = self.verdict.contained_by if self.verdict is not None else None
-        return contained if contained is not None else self.deciding.enforced.policy
+    def _hides_something(self) -> bool:
+        return self.verdict is not None and self.deciding.policy_of(self.verdict).hides_something
 
-    async def walk(self) -> Answer:
+    async def answer(self) -> Answer:
         try:
-            return await self._walk()
+            return await self._answer()
         finally:
             if self.approved is not None and self.gateway.approvals is not None:
                 self.gateway.approvals.reporter.report(self.outcome)
 
-    async def _walk(self) -> Answer:
-        # Deciding is short and bounded. Where it waits it is shielded (most never do, and a scope is not free), so it leaves no
-        # ATTEMPTED without its DECIDED.
+    async def _answer(self) -> Answer:
+        # Deciding is short and bounded. It shields only its own waits, because most calls have none and a scope costs time. So a
+        # cancelled call never leaves ATTEMPTED without DECIDED.
         deciding = self.deciding
         known = await deciding.known(self.sql)
         try:
@@ -147,7 +137,7 @@ class _Call:
                 case Denied():
                     try:
                         audit_id = await self.gateway.audit.decided(self.query, decision, self.deciding.enforced.under)
-                    except trio.Cancelled:  # its row is on its way
+                    except trio.Cancelled:  # the audit has the row already
                         self._observe(None, "DENY", denied=decision)
                         raise
                     self.audit_s = perf_counter() - decided
@@ -161,26 +151,26 @@ class _Call:
         return await self._execute(permit)
 
     async def _decide(self, known: Known) -> Decision:
-        """The decision. What masks keep from running is not held: nobody is asked in vain."""
+        """The decision. A write that its masks refuse is not held: an approval could not make it run."""
         self.verdict = verdict = await self._verdict(self.deciding, known)
         if isinstance(verdict.plan, Withheld) and verdict.allowed is not None:
             return verdict.allowed
         return verdict.decision
 
     async def _verdict(self, deciding: Deciding, known: Known) -> Verdict:
-        """As strict as containment makes it. What a preview reads goes to a reviewer, and steers no agent."""
+        """The verdict with containment applied. A preview is exempt: its result goes to a reviewer and not to the agent."""
         verdict = await deciding.verdict(known)
         if self.tool == "preview":
             return verdict
         return await self.gateway.containing.held_to(deciding, known, verdict, self.query)
 
     async def _hold(self, held: Held) -> Allowed | Denied | OnHold:
-        """Asks for the approval of a write, and decides again once it is there. Cancelled: the request stays with the gate."""
+        """Asks the gate for the approval of a write and decides again after it. Cancelled: the request stays with the gate."""
         approvals, policy = self.gateway.approvals, self.deciding.enforced.policy
         if approvals is None or self.tool != "query":
             return answers.NO_GATE
         count = partial(self._preview, held) if policy.approvals.preview else None
-        ask = answers.asked(self.query, held, policy, self.deciding.catalog)
+        ask = answers.gate_request(self.query, held, policy, self.deciding.catalog)
         began = perf_counter()
         try:
             await self.gateway.audit.recorded(self.query)
@@ -193,8 +183,8 @@ class _Call:
             self.held_s = perf_counter() - began
         match found:
             case messages.Approved():
-                self.approved, self.effect = found, ask.effect
-                return await self._decide_again(held)
+                self.approved = ApprovedWrite(found, ask.effect)
+                return await self._decide_again(held, ask.effect)
             case messages.GateDenied(by=by, note=note):
                 return answers.refused(held, "approval_denied", words.denied_reason(by, note))
             case messages.Expired():
@@ -204,34 +194,33 @@ class _Call:
                 hold_s = policy.approvals.hold_s
                 return answers.undecided(found, self.query, self.sql, hold_s, is_multi=self.gateway.is_multi)
 
-    async def _decide_again(self, held: Held) -> Allowed | Denied:
-        """By the policy and the catalog that are in force now: they may have changed while a person thought."""
+    async def _decide_again(self, held: Held, effect: str) -> Allowed | Denied:
+        """Decides by the policy and the catalog in force now, which may have changed while the write waited."""
         if self.gateway.databases.get(self.query.database) is not self.database:
             return Denied("table_access", answers.GONE, held.allowed.statement.kind, held.allowed.tables, "table_access")
-        self.deciding = Deciding(self.database, self.gateway.masking, self.query.query_id, self.deciding.caller)
+        self.deciding = self.deciding.renewed()
         decision = await self._decide(await self.deciding.known(self.sql))
         allowed = decision.allowed if isinstance(decision, Held) else decision
-        if isinstance(allowed, Allowed) and answers.effect_of(allowed.statement, self.deciding.catalog) != self.effect:
+        if isinstance(allowed, Allowed) and answers.effect_of(allowed.statement, self.deciding.catalog) != effect:
             return answers.refused(held, "approval_expired", answers.CHANGED)
         return allowed
 
     async def _preview(self, held: Held) -> Preview:
-        """Counts what the write would touch, as a reviewer is to see it."""
+        """Counts the rows that the write would touch, for the reviewer."""
         query, deciding = self.query, self.deciding
 
         async def ask(sql: str) -> Answer:
             own = msgspec.structs.replace(query, query_id=_new_id(), preview_of=query.query_id)
-            by = Deciding(self.database, self.gateway.masking, own.query_id, deciding.caller)
-            return await _Call(self.gateway, "preview", sql, own, by).walk()
+            return await _Call(self.gateway, "preview", sql, own, deciding.renewed(own.query_id)).answer()
 
         async with self.database.counting:
             return await preview.preview(held.allowed.statement, deciding.catalog, ask)
 
     def _approved_by(self) -> str | None:
-        return None if self.approved is None else words.legible(self.approved.by or words.SOMEBODY, words.BY_CHARACTERS)
+        return None if self.approved is None else words.legible(self.approved.answer.by or words.SOMEBODY, words.BY_CHARACTERS)
 
     async def _permit(self, allowed: Allowed) -> Permit:
-        """Step three. DECIDED is on its way as soon as this waits: cancelled then, the call owes its closing row."""
+        """Step three. The audit has the DECIDED row as soon as this waits: a call that is cancelled here writes a closing row."""
         try:
             return await self.gateway.audit.decided(
                 self.query, allowed, self.deciding.enforced.under, approved_by=self._approved_by()
@@ -243,10 +232,10 @@ class _Call:
             raise
 
     async def _withhold(self, permit: Permit, withheld: Withheld) -> Answer:
-        """Step five of a statement that masks keep from running."""
+        """Step five of a statement that its masks refuse."""
         waited_ms = round((perf_counter() - self.began) * 1000)
         by_masks = withheld.rule == _MASKING
-        error_class = _MASKING if by_masks else _NO_PRIVILEGE
+        error_class = _MASKING if by_masks else NO_PRIVILEGE
         stage = withheld.stage if by_masks else None
         unwritten = await self._unclosed(Failed(0, waited_ms, error_class, withheld.reason_audit, stage))
         if unwritten:
@@ -264,7 +253,7 @@ class _Call:
         try:
             result = await self._run(permit)
         except ExecutionFailed as failed:
-            failure = told_less(failed) if failed.is_inner and self._policy.hides_something else failed
+            failure = told_less(failed) if failed.is_inner and self._hides_something else failed
             if failed.sqlstate[:2] in _CONNECTION_LOST:
                 self.database.refresher.suspect()
         except BaseException as stopped:
@@ -285,70 +274,15 @@ class _Call:
         return Answered(result, audit_id)
 
     async def _run(self, permit: Permit) -> Result:
-        """Once more where the database was changed under the statement, if it is decided again as it was (and so was audited)."""
+        assert self.verdict is not None
+        execution = Execution(permit, self.tool, self.deciding, self.verdict, self._verdict, self.approved)
         try:
-            return await self._once(permit)
-        except CatalogChanged:
-            if not await self._is_decided_again(permit, self.database.refresher.changed):
-                raise
-        return await self._once(permit)
-
-    async def _parsed(self, permit: Permit, verdict: Verdict, refused: Denied) -> Result:
-        """A statement that names what does not exist: PostgreSQL's words about it, and the name that may be meant. Where it does
-        exist after all, it is decided with a newer catalog."""
-        deciding = self.deciding
-        policy, catalog = deciding.enforced.policy, deciding.catalog
-        try:
-            await parse(self.database.pool, permit, policy.limits, deciding.caller)
-        except ExecutionFailed as failure:
-            unknown = verdict.unknown if failure.sqlstate in _NO_SUCH else None
-            near = nearest(unknown, policy, catalog) if unknown is not None else None
-            if near is not None:
-                failure.hint = f"There is {shown(near)}."
-            raise
-        if await self._is_decided_again(permit, self.database.refresher.unknown):
-            return await self._once(permit)
-        raise ExecutionFailed(_NO_PRIVILEGE, refused.reason)
-
-    async def _once(self, permit: Permit) -> Result:
-        deciding, statement = self.deciding, permit.allowed.statement
-        if self.verdict is not None and self.verdict.refused is not None:
-            return await self._parsed(permit, self.verdict, self.verdict.refused)
-        policy, catalog = self._policy, deciding.catalog
-        limits = preview.limits(policy.limits) if self.tool == "preview" else policy.limits
-        ask = partial(evidence, statement, policy, catalog)
-        rests_on = await large_texts.in_thread(ask, deciding.caller) if large_texts.is_large(statement.sql) else ask()
-        masking = self._plan if isinstance(self._plan, Rewritten | PostExec) else None
-        return await execute(
-            self.database.pool,
-            permit,
-            limits,
-            catalog,
-            masking,
-            deciding.caller,
-            rows_at_most=self.approved.rows_at_most if self.approved is not None else None,
-            evidence=rests_on,
-        )
-
-    async def _is_decided_again(self, permit: Permit, refresh: Callable[[], Awaitable[None]]) -> bool:
-        """Whether a newer catalog allows what was permitted, so that its DECIDED row stays true; then that one counts."""
-        await refresh()
-        again = Deciding(self.database, self.gateway.masking, permit.query_id, self.deciding.caller)
-        known = await again.known(self.sql)
-        verdict = await self._verdict(again, known)
-        decision = verdict.allowed if self.approved is not None else verdict.decision
-        if not isinstance(decision, Allowed) or verdict.refused is not None:
-            return False
-        rule = decision.matched_rule if permit.allowed.matched_rule == UNKNOWN_NAME else permit.allowed.matched_rule
-        if decision != msgspec.structs.replace(permit.allowed, matched_rule=rule) or isinstance(verdict.plan, Withheld):
-            return False
-        if self.approved is not None and answers.effect_of(decision.statement, again.catalog) != self.effect:
-            return False
-        self.deciding, self.verdict = again, verdict
-        return True
+            return await execution.run()
+        finally:
+            self.deciding, self.verdict = execution.deciding, execution.verdict
 
     async def _close(self, permit: Permit, began: float, result: Result | None, failure: ExecutionFailed | None) -> None:
-        """The closing row. When it cannot be written the answer is given all the same: the statement did run (decision 4)."""
+        """Writes the closing row. If that fails the client still gets its answer, because the statement did run (decision 4)."""
         statement = permit.allowed.statement
         now = perf_counter()
         exec_ms = round((now - began) * 1000)
@@ -369,7 +303,7 @@ class _Call:
         )
 
     async def _unclosed(self, outcome: Executed | Failed) -> str:
-        """Writes the closing row even when the call is cancelled. Returns why it failed, or ""."""
+        """Writes the closing row, even if the call is cancelled. Returns the reason of a failure, or ""."""
         try:
             with trio.move_on_after(CLOSING_ROW_S, shield=True):
                 await self.gateway.audit.closed(self.query, outcome)
@@ -421,7 +355,7 @@ class _Call:
 
 
 def _run_outcome(query_id: QueryId, result: Result | None, failure: ExecutionFailed | None) -> Outcome:
-    """What the gate is told of a claimed approval. Where COMMIT may have happened, nobody says that it did not."""
+    """The outcome reported to the gate for a claimed approval: `unknown` wherever the statement may have been committed."""
     if failure is None:
         assert result is not None
         rows = result.rows_affected if result.rows_affected is not None else result.rows_returned

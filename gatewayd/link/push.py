@@ -13,8 +13,8 @@ from typing import Final, Literal, TypeVar
 import trio
 
 from gatewayd import log
-from gatewayd.audit.file import reason_of
 from gatewayd.audit.meta import Acked, Linked, Meta
+from gatewayd.audit.open_file import reason_of
 from gatewayd.audit.service import Audit, AuditUnavailable
 from gatewayd.audit.stored_tree import LeafMissing
 from gatewayd.audit.tree import CompactRange, root_from_inclusion

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gatewayd.audit.file import AuditFile, AuditFileUnusable, Synchronous
+from gatewayd.audit.file import AuditFile
+from gatewayd.audit.open_file import AuditFileUnusable, Synchronous
 from gatewayd.audit.schema import APPLICATION_ID
 from gatewayd.audit.service import AuditFileLocked, open_audit
 from tests.audit.audit_calls import Calls, FileView

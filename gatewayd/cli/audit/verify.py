@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from gatewayd.audit.heads import unproved_head
+from gatewayd.audit.heads import heads_in_log, unproved_head
 from gatewayd.audit.reader import connect_for_reading
 from gatewayd.audit.verdict import AuditFinding
-from gatewayd.audit.verify import Verifier, heads_in_log
+from gatewayd.audit.verify import Verifier
 from gatewayd.cli import options
 from gatewayd.cli.audit.lines import moment
 from gatewayd.cli.audit.trusted import key_option, trusted_keys
