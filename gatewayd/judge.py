@@ -1,6 +1,6 @@
-"""The judge: a statement, a policy and a catalog in, the verdict out, masks included. Pure.
+"""The judge: takes a statement, a policy and a catalog, and returns the verdict, masks included. Pure.
 
-Whoever asks what becomes of a statement asks here: the corridor, dry runs, `policy test` and `policy replay`, a bundle's own
+Everything that decides a statement decides it here: the corridor, dry runs, `policy test` and `policy replay`, a bundle's own
 tests, the control plane's flips. So no two of them can disagree.
 """
 
@@ -23,31 +23,31 @@ from gatewayd.sql.facts.statement import Statement, Unparsed
 
 LIGHT_CHARACTERS: Final = 2048
 LIGHT_HIDING_CHARACTERS: Final = 640
-LIGHT_COLUMNS: Final = 300  # of all tables together; a relation of the catalog counts for as many
+LIGHT_COLUMNS: Final = 300  # of all tables together; a relation of pg_catalog counts as this many
 ANY_SALT: Final = b"nothing is masked with it"
-"""For those who ask what becomes of a statement and run none."""
+"""The salt of callers that decide a statement and do not run it."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What becomes of one statement under one policy, over one catalog."""
+    """The decision about one statement under one policy, over one catalog, and the plan of its masks."""
 
     statement: Statement | Unparsed
     decision: Decision
     plan: Plan = UNMASKED
-    """What runs in place of a statement that is allowed or held."""
+    """How masks change a statement that is allowed or held."""
     unknown: Unknown | None = None
-    """What it names that nobody knows: worth a newer catalog, and worth asking again when the same text comes again."""
+    """A name in it that the catalog does not have: a reason to read a newer catalog, and not to cache this verdict."""
     refused: Denied | None = None
-    """Set where a name that does not exist is all that is wrong: it may be parsed and must not run, and this is what it would be
-    told if the name did exist."""
+    """Set if an unknown name is all that is wrong. PostgreSQL may parse the statement and must not run it; this is the denial
+    that it would get if the name existed."""
     contained_by: Policy | None = None
-    """What it was decided by in place of the policy asked about: what a tainted grant is held to."""
+    """The stricter policy of a tainted grant, if the statement was decided by that one."""
     mask_s: float = 0.0
-    """What masks took, where the judge was given a clock."""
+    """The seconds that the masks' plan took; 0 without a clock."""
 
     @property
     def allowed(self) -> Allowed | None:
-        """What may run, at once or after an approval."""
+        """The statement that may run, at once or after an approval; None if it is denied."""
         match self.decision:
             case Held(allowed=allowed):
                 return allowed
@@ -56,22 +56,22 @@ class Verdict(msgspec.Struct, frozen=True):
         return None
 
     @property
-    def told(self) -> Decision:
-        """The decision as whoever sent the statement gets it: what masks keep from running is denied."""
+    def final_decision(self) -> Decision:
+        """The decision for the sender of the statement: a denial if its masks refuse it."""
         allowed = self.allowed
         if allowed is None or not isinstance(self.plan, Withheld):
             return self.decision
         return refused_by_masks(allowed, self.plan.reason_agent, self.plan.rule)
 
     @property
-    def on_running(self) -> Decision:
-        """The same for whoever means to run it: with a name that does not exist it does not run."""
-        return self.told if self.refused is None else self.refused
+    def decision_to_run(self) -> Decision:
+        """`final_decision` for a caller that runs the statement: a denial if a name in it does not exist."""
+        return self.final_decision if self.refused is None else self.refused
 
 
 def is_light(statement: Statement | Unparsed, policy: Policy, catalog: Catalog) -> bool:
-    """Whether judging it surely takes no more than some 5 ms. What is masked or hidden adds to a statement as many bytes as the
-    tables have columns, and 4 kB for a call such as `pg_get_constraintdef`."""
+    """Whether judging the statement takes at most some 5 ms. Masked or hidden columns make it longer by an amount that grows with
+    the columns of its tables, and a call such as `pg_get_constraintdef` adds 4 kB."""
     if len(statement.sql) > LIGHT_CHARACTERS:
         return False
     if isinstance(statement, Unparsed):
@@ -101,11 +101,13 @@ def judge(
     tainted: bool = False,
     clock: Callable[[], float] = lambda: 0.0,
 ) -> Verdict:
-    """`text` may be the facts of a statement that `analyze` has read. Without a catalog the names in policy and statement decide
-    alone, and no mask is judged. `rewriting` is what GATEWAY_MASK_SOURCE_REWRITE says, for policies that do not say it.
-    `tainted`: as for a grant that has read a source of foreign text.
+    """The verdict on `text`, which may also be the facts of a statement that was analysed already.
 
-    *Raises* bugs only: whoever asks for an agent denies then (decision 3).
+    Without a catalog only the names in policy and statement decide, and no mask is planned. `rewriting` is the value of
+    GATEWAY_MASK_SOURCE_REWRITE, for policies that do not set it. `tainted` decides as for a grant that has read a source of
+    foreign text. `clock` returns seconds.
+
+    *Raises* only bugs; a caller that decides for an agent then denies (decision 3).
     """
     statement = analyze(text) if isinstance(text, str) else text
     if catalog is None:
@@ -133,5 +135,5 @@ def judge(
 
 
 def refused_by_masks(allowed: Allowed, reason: str, rule: Literal["column_masking", "table_access"] = "column_masking") -> Denied:
-    """What a statement that the policy allows is told where its masks keep it from running, or its result from being shown."""
+    """The denial of a statement that the policy allows and whose masks refuse to run it or to show its result."""
     return Denied(rule, reason, allowed.statement.kind, allowed.tables, rule)

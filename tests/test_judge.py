@@ -40,7 +40,7 @@ def test_a_read_is_allowed_as_it_is() -> None:
     verdict = judged("SELECT id FROM users")
     assert isinstance(verdict.decision, Allowed)
     assert verdict.plan is UNMASKED
-    assert verdict.told is verdict.decision is verdict.allowed
+    assert verdict.final_decision is verdict.decision is verdict.allowed
 
 
 def test_a_text_and_its_facts_have_the_same_verdict() -> None:
@@ -59,8 +59,8 @@ def test_a_text_and_its_facts_have_the_same_verdict() -> None:
 )
 def test_a_denial_names_its_rule_and_nothing_is_planned(sql: str, rule: str) -> None:
     verdict = judged(sql)
-    assert isinstance(verdict.told, Denied)
-    assert verdict.told.policy_rule == rule
+    assert isinstance(verdict.final_decision, Denied)
+    assert verdict.final_decision.policy_rule == rule
     assert verdict.allowed is None
     assert verdict.plan is UNMASKED
 
@@ -80,8 +80,8 @@ def test_what_masks_withhold_is_told_as_a_denial() -> None:
     verdict = judged("SELECT id FROM users WHERE email = 'a'", MASKED)
     assert isinstance(verdict.decision, Allowed)
     assert isinstance(verdict.plan, Withheld)
-    assert isinstance(verdict.told, Denied)
-    assert verdict.told.policy_rule == "column_masking"
+    assert isinstance(verdict.final_decision, Denied)
+    assert verdict.final_decision.policy_rule == "column_masking"
 
 
 def test_a_held_write_is_planned_like_an_allowed_one() -> None:
@@ -93,7 +93,7 @@ def test_a_held_write_is_planned_like_an_allowed_one() -> None:
     assert isinstance(verdict.plan, PostExec)
     refused = judged("DELETE FROM users WHERE email = 'a'", holding)
     assert isinstance(refused.decision, Held)
-    assert isinstance(refused.told, Denied)
+    assert isinstance(refused.final_decision, Denied)
 
 
 def test_a_name_that_nobody_knows_may_be_parsed_and_not_run() -> None:
@@ -102,24 +102,24 @@ def test_a_name_that_nobody_knows_may_be_parsed_and_not_run() -> None:
     assert verdict.unknown is not None
     assert [use.name for use in verdict.unknown.relations] == ["usrs"]
     assert isinstance(verdict.refused, Denied)
-    assert verdict.told is verdict.decision
-    assert verdict.on_running is verdict.refused
+    assert verdict.final_decision is verdict.decision
+    assert verdict.decision_to_run is verdict.refused
 
 
 def test_a_hidden_table_beside_an_unknown_name_is_the_denial() -> None:
     verdict = judged("SELECT * FROM nothing, secrets")
-    assert isinstance(verdict.told, Denied)
+    assert isinstance(verdict.final_decision, Denied)
     assert verdict.refused is None
     assert verdict.unknown is not None, "a newer catalog may know it"
 
 
 def test_without_a_catalog_names_alone_decide() -> None:
-    assert isinstance(judged("SELECT email FROM users WHERE email = 'a'", MASKED, None).told, Allowed)
-    assert isinstance(judged("SELECT * FROM secrets", OPEN, None).told, Denied)
+    assert isinstance(judged("SELECT email FROM users WHERE email = 'a'", MASKED, None).final_decision, Allowed)
+    assert isinstance(judged("SELECT * FROM secrets", OPEN, None).final_decision, Denied)
 
 
 def test_while_the_catalog_is_unread_what_may_hide_something_is_refused() -> None:
-    assert isinstance(judged("SELECT * FROM users", OPEN, unread("shop")).told, Denied)
+    assert isinstance(judged("SELECT * FROM users", OPEN, unread("shop")).final_decision, Denied)
 
 
 def test_a_clock_tells_what_masks_took() -> None:

@@ -1,7 +1,7 @@
-"""How many rows a write would touch, as a SELECT that can be asked beforehand (docs/approvals.md, Preview). Pure.
+"""Builds the SELECT that counts the rows of a write before it runs (docs/approvals.md, Preview). Pure.
 
-The SELECT is spliced from the write's own text, then parsed and compared with it part by part: what is not equal is not
-counted. It takes the same rows as the write: the target's own rows once each, also where a FROM or USING meets one several times.
+The SELECT is spliced from the write's own text, then parsed and compared with the write part by part; if a part differs the write
+is not counted. It counts each row of the target once, even if FROM or USING matches it several times.
 """
 
 import re
@@ -26,7 +26,7 @@ _AT_MOST_CONFLICT: Final = "at most so many: ON CONFLICT may leave rows out"
 
 
 class Counting(msgspec.Struct, frozen=True):
-    """`sql` None: the text itself says that there are `rows`. `why` says how far the count is to be trusted."""
+    """A count. `sql` is None if the text itself gives the number of `rows`. `why` says in what way the count is inexact."""
 
     sql: str | None
     rows: int | None = None
@@ -34,7 +34,7 @@ class Counting(msgspec.Struct, frozen=True):
 
 
 class Uncountable(Exception):
-    """`str()` says why, in words for the reviewer."""
+    """The write cannot be counted. `str()` says why, in words for the reviewer."""
 
 
 def counting(statement: Statement, catalog: Catalog) -> Counting:
@@ -200,26 +200,26 @@ class _Parts:
         return [index for index in range(first, end) if self._depths[index] == 0 and self._tokens[index].name == name]
 
     def _after(self, *names: str) -> int:
-        """The first of these keywords behind the target, outside of brackets; else the end."""
+        """The index of the first of these keywords after the target, outside of brackets; the end if there is none."""
         found = [place for name in names for place in self._places(name, self._target, len(self._tokens))]
         return min(found, default=len(self._tokens))
 
     def _behind(self, keyword: str) -> int:
-        """Where the target begins: behind the last such keyword before its name, with its ONLY and bracket."""
+        """The index where the target begins, with its ONLY and bracket: after the last such keyword before its name."""
         found = [index for index in range(self._target) if self._tokens[index].name == keyword]
         if not found:
             raise Uncountable("the statement could not be taken apart")
         return found[-1] + 1
 
     def _items(self, keyword: str) -> int:
-        """The FROM or USING of the clause: not the one of IS DISTINCT FROM."""
+        """The index of the clause's FROM or USING, and not of the FROM in IS DISTINCT FROM."""
         for place in self._places(keyword, self._target, len(self._tokens)):
             if self._tokens[place - 1].name != "DISTINCT":
                 return place
         raise Uncountable("the statement could not be taken apart")
 
     def _with_ends(self) -> int:
-        """The verb behind the WITH queries: the last one before the target."""
+        """The index of the verb after the WITH queries: the last one before the target."""
         verbs = ("UPDATE", "DELETE_P", "MERGE", "INSERT")
         return max((index for index in range(self._target) if self._tokens[index].name in verbs), default=0)
 

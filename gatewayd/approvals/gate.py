@@ -1,6 +1,6 @@
-"""Gate: who decides about held writes, as the corridor sees it (docs/approvals.md).
+"""Gate: the interface through which the corridor asks for approvals (docs/approvals.md).
 
-`http_gate.py` is the one behind GATEWAY_APPROVAL_URL. Another way to a gate implements the same four calls.
+`http_gate.py` implements it for GATEWAY_APPROVAL_URL, `link/gate.py` for a linked gateway.
 """
 
 from typing import Protocol
@@ -9,10 +9,10 @@ from gatewayd.approvals.messages import GateAnswer, GateAsk, Outcome, Status, St
 
 
 class Unavailable(Exception):
-    """The gate gave no answer that counts. It is never a denial. `reason` names no address and no secret.
+    """The gate gave no valid answer. This is never a denial. `reason` names no address and no secret.
 
-    `is_lost`: the answer may have been given and not arrived, so the same question may be asked once more. `retry_after_s` is
-    there where the gate said when to come back.
+    `is_lost`: the gate may have answered, so the same request may be sent once more. `retry_after_s` is set if the gate said when
+    to try again.
     """
 
     def __init__(self, reason: str, *, is_lost: bool = False, retry_after_s: int | None = None) -> None:
@@ -23,16 +23,17 @@ class Unavailable(Exception):
 
 
 class Gate(Protocol):
-    """Each call raises Unavailable at the latest after `within_s`. Cancelled, the question may have reached the gate."""
+    """Each call returns or raises Unavailable within `within_s` seconds. If it is cancelled, the request may have reached the
+    gate."""
 
     async def ask(self, ask: GateAsk, within_s: float) -> GateAnswer:
-        """Claims an approval that is there for this very write, else opens or joins a request for one."""
+        """Claims an approval of exactly this write, or opens or joins a request for one."""
 
     async def wait(self, wait: Wait, within_s: float) -> GateAnswer | None:
-        """As `ask`, once there is a decision, or Pending after `wait.wait_s`. None: this gate knows no such call."""
+        """As `ask`, once there is a decision, or Pending after `wait.wait_s`. None if this gate does not support waiting."""
 
     async def status(self, asked: StatusAsked, within_s: float) -> Status:
-        """How a request stands. Claims nothing."""
+        """The state of a request. Claims nothing."""
 
     async def outcome(self, outcome: Outcome, within_s: float) -> None:
-        """Tells what became of a claimed approval."""
+        """Reports the outcome of a claimed approval."""

@@ -1,7 +1,7 @@
 """The gate behind GATEWAY_APPROVAL_URL: four POSTs of JSON, each with a deadline and bounds (docs/approvals.md, Protocol).
 
-Whatever is not the answer that the protocol names is Unavailable, never a denial. Neither the address, whose path and query may
-hold a key, nor the token reaches a log or an error.
+Anything but a valid answer of the protocol is Unavailable, never a denial. Neither the token nor the address, whose path and
+query may hold a key, appears in a log or an error.
 """
 
 import logging
@@ -29,12 +29,12 @@ from gatewayd.approvals.messages import (
 from gatewayd.config.credentials import Secret
 
 BODY_BYTES: Final = 256 * 1024
-"""Of an answer. Two texts of 16 KiB may take six times that, each character written as an escape."""
+"""The largest answer. Two texts of 16 KiB may take six times that if each character is written as an escape."""
 _RETRY_AFTER_MOST_S: Final = 86_400
 
 
 class HttpGate:
-    """A `Gate`. Use as `async with`; any number of calls may run at once."""
+    """A `Gate` over HTTP. Use it with `async with`; any number of calls may run at once."""
 
     def __init__(self, url: Secret, token: Secret, version: str) -> None:
         self._url = url
@@ -42,7 +42,7 @@ class HttpGate:
             "authorization": f"Bearer {token.reveal()}",
             "content-type": "application/json",
             "accept": "application/json",
-            "accept-encoding": "identity",  # what is compressed has no bound before it is read
+            "accept-encoding": "identity",  # the size of a compressed answer is known only after it is decompressed
             "user-agent": f"gatewayd/{version}",
         }
         self._is_reachable = True
@@ -50,7 +50,7 @@ class HttpGate:
     async def __aenter__(self) -> Self:
         for name in ("httpx", "httpcore"):  # both would log the full address
             logging.getLogger(name).setLevel(logging.WARNING)
-        # No timeout of its own: `_post` sets one deadline for the whole. No bound on connections: held calls have theirs.
+        # No timeout in httpx: `_post` sets one deadline for the whole call. No bound on connections: held calls are bounded.
         self._client = httpx.AsyncClient(
             timeout=None,
             follow_redirects=False,
@@ -89,7 +89,7 @@ class HttpGate:
     # -- one POST
 
     async def _post(self, path: str, message: msgspec.Struct, within_s: float) -> tuple[int, bytes]:
-        """Status and body, whatever they are. Raises Unavailable where there is no whole answer in time."""
+        """The status and the body, unchecked. Raises Unavailable if no complete answer arrives in time."""
         try:
             with trio.fail_after(within_s):
                 body = bytearray()
@@ -133,7 +133,7 @@ class HttpGate:
         if status != 200:
             raise self._unavailable(Unavailable(f"it answered status {status}"))
 
-    # -- whether it answers, told once each way
+    # -- one log line when the gate stops answering, and one when it answers again
 
     def _unavailable(self, failure: Unavailable) -> Unavailable:
         if self._is_reachable and failure.retry_after_s is None:
@@ -150,20 +150,20 @@ class HttpGate:
 def _json(message: msgspec.Struct) -> bytes:
     try:
         return msgspec.json.encode(message)
-    except UnicodeEncodeError:  # a lone surrogate in what an agent says of itself; a statement that holds one is never held
+    except UnicodeEncodeError:  # a lone surrogate in the agent's name or version; a statement with one is never held
         import json
 
         return json.dumps(msgspec.to_builtins(message)).encode()
 
 
 def _is_lost(failure: Exception) -> bool:
-    """Whether the gate may have answered all the same: not where no connection came about."""
+    """Whether the gate may have answered: True unless no connection was made."""
     return isinstance(failure, httpx.TransportError) and not isinstance(
         failure, httpx.ConnectError | httpx.UnsupportedProtocol | httpx.ProxyError
     )
 
 
 def _seconds(header: str | None) -> int:
-    """Of a Retry-After; its other form, a date, counts as a minute."""
+    """The seconds of a Retry-After header; its other form, a date, counts as 60."""
     text = (header or "").strip()
     return min(int(text), _RETRY_AFTER_MOST_S) if text.isascii() and text.isdigit() and len(text) < 10 else 60

@@ -1,7 +1,7 @@
 """The messages between a gateway and an approval gate, as values (docs/approvals.md, Protocol). Pure: both sides import this.
 
-Requests let unknown keys pass, so that a newer gateway still speaks to an older gate; answers too, for the other way round.
-What an answer must have is checked by `read_answer` and `read_status`: whatever fails here is no answer at all.
+Unknown keys are ignored in requests and in answers, so that a gateway and a gate of different versions work together.
+`read_answer` and `read_status` check that an answer is complete and valid.
 """
 
 from typing import Annotated, Any, Final, Literal
@@ -12,16 +12,16 @@ from msgspec import Meta
 from gatewayd.policy.decide.guardrails import WriteClass
 
 TEXT_BYTES: Final = 16 * 1024
-"""Of a note or a name, as UTF-8."""
+"""The largest note or name, in bytes of UTF-8."""
 ROWS_COUNTED: Final = 10_001
-"""A preview counts no further: so many rows mean "more than 10 000"."""
+"""A preview stops counting here: this number means "more than 10 000"."""
 
 ApprovalId = Annotated[str, Meta(pattern=r"\A[!-~]{1,64}\Z")]
 GrantQueryId = Annotated[str, Meta(min_length=1, max_length=64)]
 TokenId = Annotated[str, Meta(min_length=1, max_length=64)]
 ShortText = Annotated[str, Meta(max_length=TEXT_BYTES)]
 Milliseconds = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
-"""Since the epoch, until the year 9999."""
+"""Milliseconds since the epoch, until the year 9999."""
 RowCount = Annotated[int, Meta(ge=0, le=2**53)]
 ReviewUrl = Annotated[str, Meta(pattern=r"\Ahttps?://[!-~]{1,2040}\Z")]
 
@@ -30,8 +30,8 @@ RunOutcome = Literal["executed", "failed", "unknown"]
 
 
 class Preview(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a write would touch. `rows` None: it could not be counted, and `why` says so; with rows, `why` says how far they are
-    to be trusted. `plan` is PostgreSQL's EXPLAIN, a line each."""
+    """What a write would change. Without `rows`, `why` says why they could not be counted; with them, in what way the count is
+    inexact. `plan` has the lines of PostgreSQL's EXPLAIN."""
 
     rows: Annotated[int, Meta(ge=0, le=ROWS_COUNTED)] | None
     plan: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Preview(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GateAsk(msgspec.Struct, frozen=True):
-    """One held write: what a person is asked to decide. The grant belongs to (database, sql, intent, mcp_token_id, effect)."""
+    """One held write, for a person to decide. An approval is valid for (database, sql, intent, mcp_token_id, effect)."""
 
     query_id: GrantQueryId
     database: str
@@ -57,28 +57,30 @@ class GateAsk(msgspec.Struct, frozen=True):
     policy_hash: str
     preview: Preview | None = None
     hold_s: float = 0.0
-    """How long the gateway would wait for this answer; one that is `pending` at once is waited for at `/wait`."""
+    """How many seconds the gateway waits for a decision. A gate that answers `pending` at once is then asked at `/wait`."""
     effect: str = ""
-    """Stands for the relations that the names in it mean: another table or view under the same name has another one."""
+    """A digest of the relations that the statement's names stand for: another table or view of the same name has another one."""
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Wait for the decision on a request. The answer is as that to `GateAsk`, and claims like it."""
+    """Waits for the decision about a request. Answered as GateAsk is, and claims an approval as GateAsk does."""
 
     approval_id: ApprovalId
     query_id: GrantQueryId
     mcp_token_id: TokenId | None = None
     wait_s: float = 0.0
-    """After so many seconds `pending` is the answer. One that comes later finds nobody."""
+    """After this many seconds the gate answers `pending`. The gateway no longer reads a later answer."""
 
 
 class StatusAsked(msgspec.Struct, frozen=True):
+    """A poll for the state of a request. Claims nothing."""
+
     approval_id: ApprovalId
     mcp_token_id: TokenId | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of a claimed approval: `failed` means that nothing was written."""
+    """The outcome of a claimed approval. `failed` means that nothing was written."""
 
     query_id: GrantQueryId
     outcome: RunOutcome
@@ -86,12 +88,14 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True, tag_field="status", omit_defaults=True, kw_only=True):
-    """`query_id` and `approval_id` may be said again; they must then be the ones that were meant."""
+    """An answer may repeat `query_id` and `approval_id`; they must then equal those of the request."""
 
     query_id: GrantQueryId | None = None
 
 
 class Approved(_Answer, frozen=True, tag="approved"):
+    """An approval, claimed by this query. The write may change at most `rows_at_most` rows, if that is set."""
+
     by: ShortText | None = None
     note: ShortText | None = None
     rows_at_most: RowCount | None = None
@@ -99,16 +103,22 @@ class Approved(_Answer, frozen=True, tag="approved"):
 
 
 class GateDenied(_Answer, frozen=True, tag="denied"):
+    """A person's denial, with a name and a note if there are any."""
+
     by: ShortText | None = None
     note: ShortText | None = None
     approval_id: ApprovalId | None = None
 
 
 class Expired(_Answer, frozen=True, tag="expired"):
+    """Nobody decided before the request expired."""
+
     approval_id: ApprovalId | None = None
 
 
 class Pending(_Answer, frozen=True, tag="pending"):
+    """No decision yet. `expires_at` is in milliseconds since the epoch."""
+
     approval_id: ApprovalId
     expires_at: Milliseconds
     review_url: ReviewUrl | None = None
@@ -118,7 +128,7 @@ GateAnswer = Approved | GateDenied | Expired | Pending
 
 
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`expires_at` is there for `pending`, `by` and `note` may be for `approved` and `denied`."""
+    """The state of a request. `pending` has `expires_at`; `approved` and `denied` may have `by` and `note`."""
 
     status: GrantState
     by: ShortText | None = None
@@ -127,7 +137,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BadMessage(Exception):
-    """The text is none of these messages. `str()` says what is wrong with it, and quotes none of its values."""
+    """The text is not a valid message. `str()` says what is wrong and quotes no value of it."""
 
 
 _answers = msgspec.json.Decoder(GateAnswer)
@@ -146,7 +156,7 @@ def read_answer(body: bytes, query_id: str) -> GateAnswer:
 
 
 def read_status(body: bytes) -> Status:
-    """Raises BadMessage."""
+    """The answer to a StatusAsked. Raises BadMessage."""
     status = _read(_statuses, body)
     assert isinstance(status, Status)
     if status.status == "pending" and status.expires_at is None:
@@ -165,7 +175,7 @@ def _read(decoder: "msgspec.json.Decoder[Any]", body: bytes) -> object:
 
 
 def _shape(error: msgspec.ValidationError) -> str:
-    """The decoder's words name types and paths, but for an unknown tag, whose value they quote."""
+    """The decoder's message, which names types and paths. For an unknown tag it would quote the value, so it is replaced."""
     text = str(error)
     return "its `status` is unknown" if text.startswith("Invalid") else text[:1].lower() + text[1:200]
 

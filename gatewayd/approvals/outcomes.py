@@ -1,6 +1,6 @@
-"""Tells the gate what became of each claimed approval: after the closing row, in the background, best effort.
+"""Reports the outcome of each claimed approval to the gate: after the closing row, in the background, best effort.
 
-So that a gate without our audit can tell `executed` from `consumed`. A call never waits for this.
+With it a gate that cannot read the audit file can tell `executed` from `consumed`. A call never waits for this.
 """
 
 from typing import Final
@@ -19,7 +19,8 @@ _LAST_S: Final = 1.0
 
 
 class OutcomeReporter:
-    """Start `run`, call `report`. What finds the queue full is not told: the gate then says `consumed`, which is true too."""
+    """Start `run`, call `report`. An outcome is dropped if the queue is full: the gate then says `consumed`, which is also
+    true."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -33,7 +34,7 @@ class OutcomeReporter:
             return
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """The service. Cancelled, it takes no more and tells what is queued for one last second."""
+        """The service. When cancelled it accepts no more outcomes and sends the queued ones for one more second."""
         async with trio.open_nursery() as nursery:
             tellers = await nursery.start(self._tell_all)
             task_status.started()

@@ -1,6 +1,6 @@
-"""What a gate answers, from the newest request for a write (docs/approvals.md, What a gate must keep). Pure.
+"""What a gate answers, given the newest request for a write (docs/approvals.md, What a gate must keep). Pure.
 
-Every gate of ours reads its store and asks here; the texts of requests and their keys are its own affair.
+Both gates of gatewayd use these rules, each over its own store: the command `approvals` and the control plane.
 """
 
 from typing import Final, Literal
@@ -10,13 +10,13 @@ import msgspec
 from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateDenied, Pending, RunOutcome, Status
 
 OPEN_OF_ONE: Final = 20
-"""Requests of one token that may be open at once."""
+"""The most requests that one token may have open."""
 
 DecidedAs = Literal["approved", "denied"]
 
 
 class TooManyOpen(Exception):
-    """One token has as many open requests as it may; `retry_after_s` until the first of them expires."""
+    """The token has too many open requests; the first of them expires in `retry_after_s` seconds."""
 
     def __init__(self, first_expires_ms: int, now_ms: int) -> None:
         super().__init__(f"{OPEN_OF_ONE} requests of this token are open")
@@ -24,11 +24,11 @@ class TooManyOpen(Exception):
 
 
 class NotAsked(Exception):
-    """There is no such request of this token, or the query_id stands for another write."""
+    """There is no such request of this token, or its query_id belongs to another write."""
 
 
 class RequestStanding(msgspec.Struct, frozen=True):
-    """How a request stands. `decided_by` is a name; `claimed_by` and `expiry_told_to` are query_ids."""
+    """The state of a request. `decided_by` is a name; `claimed_by` and `expiry_told_to` are query_ids."""
 
     approval_id: str
     state: Literal["pending", "approved", "denied"]
@@ -44,7 +44,7 @@ class RequestStanding(msgspec.Struct, frozen=True):
         return self.state == "approved" and self.claimed_by is None and self.expires_ms > now_ms
 
     def is_open(self, now_ms: int) -> bool:
-        """Whether it can still be decided."""
+        """Whether the request can still be decided."""
         return self.state == "pending" and self.expires_ms > now_ms
 
     def approved(self) -> Approved:
@@ -52,8 +52,8 @@ class RequestStanding(msgspec.Struct, frozen=True):
 
 
 def newest_says(newest: RequestStanding | None, query_id: str, now_ms: int) -> GateAnswer | None:
-    """What the newest request for a key, which nothing can be claimed of, says to a query; None: it is over, or there is none,
-    and a new one is due. An Expired is to be noted as told to this query."""
+    """The answer to a query from the newest request for its write, which has no approval to claim. None if that request is over,
+    or there is none, and a new one must be opened. The caller notes that an Expired was reported to this query."""
     if newest is None or newest.claimed_by is not None:
         return None
     if newest.state == "denied":
@@ -65,7 +65,7 @@ def newest_says(newest: RequestStanding | None, query_id: str, now_ms: int) -> G
 
 
 def status_of(request: RequestStanding | None, now_ms: int) -> Status:
-    """The answer to a poll. Claims nothing. None: there is no such request of the one who asks."""
+    """The answer to a poll. Claims nothing. `request` is None if the poller has no such request."""
     if request is None:
         return Status("not_found")
     if request.claimed_by is not None:

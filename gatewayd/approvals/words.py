@@ -1,7 +1,7 @@
-"""What agents are told about approvals (docs/approvals.md, What the agent sees). Pure.
+"""The texts about approvals for agents (docs/approvals.md, What the agent sees). Pure.
 
-Names and notes of reviewers are other people's text: what could drive a terminal or turn the
-direction of text is written as an escape.
+Names and notes of reviewers are untrusted text: characters that could control a terminal or turn the direction of text are
+escaped.
 """
 
 from datetime import UTC, datetime
@@ -29,13 +29,13 @@ RESUME: Final = (
 
 
 def legible(text: str, at_most: int | None = None) -> str:
-    """The text with control characters, marks that turn its direction and blanks without width written as escapes."""
+    """The text with control characters, direction marks and zero-width spaces escaped."""
     cut = text if at_most is None or len(text) <= at_most else text[:at_most] + "…"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
 
 
 def denied_reason(by: str | None, note: str | None) -> str:
-    """Why a refused write did not run: who, and the note that was left."""
+    """Why a refused write did not run: the reviewer's name and note."""
     who = legible((by or "").strip(), BY_CHARACTERS) or SOMEBODY
     said = legible((note or "").strip(), NOTE_CHARACTERS)
     return f"{who} refused this write" + (f": {said}" if said else "; do not send it again unchanged")

@@ -13,11 +13,15 @@ from gatewayd.postgres.execute.result import UNMASKABLE, ExecutionFailed, Result
 
 
 class Answered(msgspec.Struct, frozen=True, gc=False):
+    """The statement ran, and its EXECUTED row is committed."""
+
     result: Result
     audit_id: AuditId
 
 
 class Refused(msgspec.Struct, frozen=True, gc=False):
+    """Denied by the policy, or refused by its masks before or after it ran: no row of it is shown."""
+
     denied: Denied
     audit_id: AuditId
 
@@ -39,17 +43,17 @@ class Unaudited(msgspec.Struct, frozen=True, gc=False):
 
 
 class OnHold(msgspec.Struct, frozen=True, gc=False):
-    """A write that is not approved yet: nothing ran, nothing was refused, there is no DECIDED row. `pending` None: no gate
-    answers."""
+    """A write that is not approved yet. Nothing ran, nothing was refused, and there is no DECIDED row. `pending` is None when no
+    gate answers."""
 
     reason: str
     pending: Pending | None = None
-    resume: tuple[tuple[str, str], ...] = ()  # the arguments of `query` that ask for the same write again
+    resume: tuple[tuple[str, str], ...] = ()  # arguments of `query` that request the same write again: (name, value)
     retry_after_s: int | None = None
 
 
 class NotServed(msgspec.Struct, frozen=True, gc=False):
-    """The database takes no calls now: nothing was attempted."""
+    """The database accepts no calls now: nothing was attempted."""
 
     reason: str
 
@@ -60,7 +64,7 @@ Answer = Answered | Refused | Broken | Unaudited | OnHold | NotServed
 def closing_row(
     result: Result | None, failure: ExecutionFailed | None, plan: Plan, exec_ms: int, overhead_ms: int
 ) -> Executed | Failed:
-    """EXECUTED for a result, FAILED for a failure; exactly one of the two is there."""
+    """EXECUTED for a result, FAILED for a failure; exactly one of the two is given."""
     if failure is not None:
         stage: Literal["gate"] | None = "gate" if failure.sqlstate == UNMASKABLE else None
         return Failed(exec_ms, overhead_ms, failure.sqlstate, failure.message, stage)

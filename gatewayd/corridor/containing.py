@@ -1,7 +1,8 @@
 """Which grants are tainted, and what that means for one statement (docs/policy.md, Containment).
 
-A grant is an agent's token, or the whole gateway where agents have none. `Taints` remembers; here it is asked before an action
-that a tainted grant may not do, and told before rows of a source leave. No answer counts as tainted.
+A grant is an agent's token, or the whole gateway where agents have no tokens. `Taints` is the record of tainted grants. It is
+read before an action that a tainted grant may not do, and written before rows of a source are sent. If it cannot be read, the
+grant counts as tainted.
 """
 
 from datetime import UTC, datetime
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
     from gatewayd.corridor.deciding import Deciding
 
 ContainmentEvent = Literal["denied", "held", "unknown", "tainted", "not_recorded"]
-"""A contained action was denied, held, or denied because nothing is known; a read of a source was recorded, or refused because
-it could not be."""
+"""A contained action was denied, was held, or was denied because the record could not be read; a read of a source was recorded,
+or was refused because it could not be recorded."""
 _WHOLE_GATEWAY: Final = "gateway"
 
 
 class Tainted(msgspec.Struct, frozen=True):
-    """What a grant has read: `source` as schema.table of `database`, in milliseconds since the epoch, by a query."""
+    """What tainted a grant: the `source` (schema.table) of `database`, the time in milliseconds since the epoch, and the
+    query."""
 
     source: str
     database: str
@@ -36,30 +38,31 @@ class Tainted(msgspec.Struct, frozen=True):
 
 
 class TaintUnknown(Exception):
-    """Whether a grant is tainted, or that it is from now on, could not be settled. `str()` says why, in words for an agent."""
+    """The record of taints could not be read or written. `str()` says why, in words for an agent."""
 
 
 class Taints(Protocol):
-    """`cleared_by` says who can clear a grant. Every call raises TaintUnknown, and ends within some seconds."""
+    """The record of tainted grants. `cleared_by` says who can clear one. Every call may raise TaintUnknown and ends within
+    some seconds."""
 
     cleared_by: str
 
     @property
     def count(self) -> int:
-        """How many grants are known here to be tainted; 0 where they are kept elsewhere."""
+        """The number of tainted grants in this record; 0 if the control plane keeps it."""
 
     async def of(self, grant: str, query: Query) -> Tainted | None:
-        """What has tainted the grant; None: nothing has."""
+        """What tainted the grant, or None for a clean grant."""
 
     async def mark(self, grant: str, tainted: Tainted) -> None:
-        """Returns when it is kept that the grant is tainted."""
+        """Records that the grant is tainted; returns when that is durable."""
 
     def grant_of(self, agent: Agent) -> str:
         """The token's id, or "" where the grant is the whole gateway."""
 
 
 class NowhereKept:
-    """Taints of a gateway that has no place for them: nothing is known of any grant."""
+    """The record of a gateway without a state folder: the state of every grant is unknown."""
 
     cleared_by = "an operator who gives gatewayd a folder for it"
     count = 0
@@ -75,7 +78,7 @@ class NowhereKept:
 
 
 class Containing:
-    """The containment of one gateway: the taints, whether they can be asked, and what it has done since the start."""
+    """The containment of one gateway: its record of taints, whether it can be read, and counts since the start."""
 
     def __init__(self, taints: Taints) -> None:
         self.taints = taints
@@ -83,7 +86,7 @@ class Containing:
         self._failed: str | None = None
 
     async def held_to(self, deciding: "Deciding", known: Known, verdict: Verdict, query: Query) -> Verdict:
-        """`verdict`, or the stricter one that a tainted grant gets. A clean grant is asked about only where that differs."""
+        """`verdict`, or the stricter one of a tainted grant. The record is read only where the two differ."""
         allowed = verdict.allowed
         if deciding.enforced.policy.taint is None or allowed is None or verdict.refused is not None:
             return verdict
@@ -109,7 +112,7 @@ class Containing:
         return _told(stricter, f"{what}; {self.taints.cleared_by} can clear that")
 
     async def mark(self, allowed: Allowed, query: Query, now_ms: int) -> Denied | None:
-        """Taints the grant before rows of the source leave. Why they may not leave, where that could not be kept."""
+        """Marks the grant as tainted before rows of the source are sent. Returns a denial if that could not be recorded."""
         source = allowed.reads_source
         if source is None:
             return None
@@ -145,13 +148,13 @@ class Containing:
 
 
 def shown(grant: str) -> str:
-    """The grant in logs and lists."""
+    """The grant's name in logs and lists."""
     return grant or _WHOLE_GATEWAY
 
 
 def _is_same(decision: Decision, stricter: Verdict) -> bool:
-    """Whether a tainted grant may do it in the same way. Which key allowed it makes no difference; a shield does, for it hides
-    what is contained as well."""
+    """Whether a tainted grant may run it in the same way. The policy key that allowed it may differ. A shield may not, because it
+    hides contained tables too."""
     allowed = stricter.allowed
     return allowed is not None and type(decision) is type(stricter.decision) and not allowed.needs_shield
 

@@ -1,7 +1,7 @@
 """Databases: opens and closes the pool and the catalog refresher of each served database.
 
-One service for the daemon's whole life, because a reload adds and removes databases while calls run. A closed database
-drains: a call that took it before, wherever in the corridor it stands, still finds its pool open and its catalog alive.
+One service for the daemon's whole life, because a reload adds and removes databases while calls run. A closed database drains: a
+call that began before still finds its pool open and its catalog up to date, at whichever step it is.
 """
 
 from collections.abc import Iterable
@@ -19,14 +19,14 @@ from gatewayd.postgres.catalog.refresher import CatalogRefresher
 from gatewayd.postgres.pool import Pool
 
 CLOSE_S: Final = 30.0
-"""How long the end of the daemon waits for sessions that calls still hold; by then these are cancelled and long done."""
+"""How long the daemon waits at its end for sessions that calls still hold. The calls have been cancelled long before."""
 
 
 async def check_masks(enforced: Iterable[tuple[Database, Policy]], *, wait: bool = True) -> None:
-    """Hold the masks of each policy against the database's catalog (decision 10). Raises PolicyErrors.
+    """Checks the masks of each policy against the database's catalog (decision 10). Raises PolicyErrors.
 
-    With `wait`, waits a moment for catalogs that are not read yet. One that does not answer is not checked here: its
-    statements are refused until its catalog is read, and from then on while a mask does not fit.
+    With `wait`, waits a moment for catalogs that have not been read. A database that does not answer is not checked here: its
+    statements are refused until its catalog is read, and after that as long as a mask does not fit.
     """
     asked = [(database, policy) for database, policy in enforced if policy.column_masks]
     async with trio.open_nursery() as nursery:
@@ -43,6 +43,8 @@ async def check_masks(enforced: Iterable[tuple[Database, Policy]], *, wait: bool
 
 
 class Databases:
+    """The open databases. Start `run`, then call `open` and `close`."""
+
     def __init__(self, bounds: DatabaseBounds = DATABASE_BOUNDS) -> None:
         self._bounds = bounds
         self._nursery: trio.Nursery | None = None
@@ -56,8 +58,8 @@ class Databases:
             await trio.sleep_forever()
 
     async def open(self, name: str, url: str, policy: Policy) -> Database:
-        """A database ready to be asked. Does not wait for the server to answer: what does not answer yet is retried."""
-        assert self._nursery is not None, "run() is the first"
+        """A database that calls can use. Does not wait for the server: its catalog is read as soon as the server answers."""
+        assert self._nursery is not None, "run() must be started first"
         database: Database = await self._nursery.start(self._keep, name, url, policy)
         return database
 

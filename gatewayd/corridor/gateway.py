@@ -1,6 +1,6 @@
-"""Gateway: what a call needs: the databases with their policies, the audit, and the observers.
+"""Gateway: everything that a call needs: the databases with their policies, the audit, and the observers.
 
-Owns references only. `daemon.py` opens and closes what stands behind them; `reload.py` swaps policies; `pipeline.py` reads.
+It owns references only. `daemon.py` opens and closes the services, `reload.py` swaps policies, `pipeline.py` reads.
 """
 
 import time
@@ -25,18 +25,18 @@ from gatewayd.postgres.catalog.refresher import CatalogRefresher
 from gatewayd.postgres.pool import Pool
 
 ToolName = Literal["query", "list_tables", "describe_table", "preview"]
-"""`preview` is no tool: it stands for the gateway's own statements that count what a held write would touch."""
+"""`preview` is not a tool: it marks the gateway's own statements that count the rows of a held write."""
 
 
 class Enforced(msgspec.Struct, frozen=True, gc=False):
-    """The policy in force for one database. `revision` rises with every swap, so what was decided under another is not reused."""
+    """The policy in force for one database. `revision` rises with every swap, so that no cached decision outlives its policy."""
 
     policy: Policy
     revision: int
     since_s: float
     """When it came into force, in seconds since the epoch."""
     under: Under
-    """Which policy it is, for the audit."""
+    """The policy's identity, for the audit."""
 
 
 class Completed(msgspec.Struct, frozen=True, gc=False):
@@ -77,7 +77,7 @@ class Database:
         self.known_statements = KnownStatements()
         self.counting = trio.CapacityLimiter(_COUNTING)
         self.withheld: str | None = None
-        """Why nothing runs here although a policy is in force: its own tests have not passed yet."""
+        """The reason why no statement runs although a policy is in force: the policy's own tests have not passed yet."""
         self._users = 0
         self._unused = trio.Event()
 
@@ -86,13 +86,13 @@ class Database:
         return self.refresher.catalog
 
     def enforce(self, policy: Policy, bundle: int | None = None) -> None:
-        """Every call that starts from now on is held to `policy`, which came in the bundle of that version."""
+        """Applies `policy` to every call that starts from now on. `bundle` is the version of the bundle that contains it."""
         self.enforced = Enforced(policy, self.enforced.revision + 1, time.time(), Under(policy_sha256(policy), bundle))
         self.pool.repin(policy.limits)
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Within the block a reload may remove this database, but its pool and catalog stay open."""
+        """Keeps the pool and the catalog open within the block, even if a reload removes this database."""
         self._users += 1
         try:
             yield
@@ -102,14 +102,14 @@ class Database:
                 self._unused.set()
 
     async def unused(self) -> None:
-        """Returns when no call uses it; for a database that new calls cannot find any more."""
+        """Returns when no call uses the database. To be awaited once new calls can no longer find it."""
         while self._users:
             self._unused = trio.Event()
             await self._unused.wait()
 
 
 class Masking(msgspec.Struct, frozen=True):
-    """The settings of the process that masks need: GATEWAY_MASK_SALT and GATEWAY_MASK_SOURCE_REWRITE."""
+    """The settings for masks: GATEWAY_MASK_SALT and GATEWAY_MASK_SOURCE_REWRITE."""
 
     salt: Secret | None = None
     source_rewrite: bool = False
@@ -123,7 +123,8 @@ def _serving() -> None:
 
 
 class Gateway:
-    """`databases` is replaced as a whole by a reload, never changed in place. Observers must not block nor raise."""
+    """What calls share. A reload replaces `databases` as a whole and never changes it in place. Observers must neither block nor
+    raise."""
 
     def __init__(
         self,
@@ -141,14 +142,15 @@ class Gateway:
         self.containing = containing if containing is not None else Containing(NowhereKept())
         self.observers: tuple[Observer, ...] = ()
         self.tenant_id = SELF_HOST_TENANT
-        """Of every audit row from now on."""
+        """The tenant of every audit row from now on."""
         self.refusing: Callable[[], tuple[str, str] | None] = _serving
-        """The error and reason that each call is answered with now; None while calls are served."""
+        """Returns (error, reason) while every call is refused; None while calls are served."""
 
     @property
     def is_multi(self) -> bool:
         return len(self.databases) > 1
 
     def observe(self, completed: Completed) -> None:
+        """Passes a finished call to each observer."""
         for observer in self.observers:
             observer(completed)

@@ -1,7 +1,7 @@
-"""Held writes: who waits for a person's decision, how long, how many at once, and what ends a wait (docs/approvals.md, The hold).
+"""Held writes: which calls wait for a decision, how long, how many at once, and what ends a wait (docs/approvals.md, The hold).
 
-A held call has neither a session with a database nor a place among the running calls. At any await it may be cancelled: the wait
-ends then and the request stays with the gate. Nothing is decided here; an approval is only handed back.
+A held call occupies neither a database session nor a slot of a running call. It may be cancelled at any await: the wait then ends
+and the request stays with the gate. Nothing is decided here; the gate's answer is returned to the pipeline.
 """
 
 from collections.abc import Awaitable, Callable, Hashable
@@ -22,27 +22,29 @@ ASK_BEYOND_HOLD_S: Final = 5.0
 WAIT_BEYOND_HOLD_S: Final = 1.0
 PROGRESS_S: Final = 5.0
 LAST_ASK_S: Final = 2.0
-"""What a question may still take that is under way when the hold is to end: without its answer the client could not even poll."""
+"""How long a request in progress may still take when the hold is ended. Without its answer the client has no id to poll with."""
 _PROGRESS_SEND_S: Final = 30.0
 _PAUSE_S: Final = 0.25  # between two waits at a gate that answers `pending` too soon
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 Ended = Literal["undecided", "stopping", "crowded", "silent"]
-"""Why a call goes without a decision: its time is over; the gateway stops or pauses; others wait in its place; the gate, which
-had taken the request, gives no answer any more."""
+"""Why a hold ended without a decision: its time is over, the gateway is stopping or paused, too many calls are held, or the gate
+accepted the request and then stopped answering."""
 
 
 class PlaceOfCall(Protocol):
-    """A call's place among the running ones."""
+    """The slot of a running call (`fairness/admission.py`)."""
 
-    def give_up(self) -> None: ...
+    def give_up(self) -> None:
+        """Frees the slot while the call is held."""
 
     async def take_back(self) -> None:
-        """Returns when there is one again, however long that takes: what was approved must not be refused for load."""
+        """Returns when there is a slot again, however long that takes: an approved write must not be refused for load."""
 
 
 class Client(msgspec.Struct, frozen=True):
-    """Who waits for a call's answer. `address` stands for clients without tokens; `progress` is there when it was asked for."""
+    """The client that waits for a call's answer. `address` identifies a client without a token; `progress` is set if the client
+    asked for progress notifications."""
 
     address: str = ""
     progress: Progress | None = None
@@ -53,12 +55,14 @@ NOBODY: Final = Client()
 
 
 class StillUndecided(msgspec.Struct, frozen=True):
+    """The hold ended before a decision; the request stays with the gate."""
+
     pending: Pending
     why: Ended
 
 
 class GateSilent(msgspec.Struct, frozen=True):
-    """The gate is not there, or what it said does not count."""
+    """The gate gave no answer, or an invalid one."""
 
     reason: str
     retry_after_s: int | None = None
@@ -76,11 +80,13 @@ HELD_OUTCOMES: Final[dict[type, HeldOutcome]] = {
 
 
 class HoldStatistics(msgspec.Struct, frozen=True):
+    """The number of calls that are held now."""
+
     held: int
 
 
 class _Hold:
-    """One held call. `end` may come at any of its steps."""
+    """One held call. `end` may be called during any of its steps."""
 
     __slots__ = ("_deadline_s", "_scope", "key", "why")
 
@@ -96,7 +102,7 @@ class _Hold:
             self._scope.deadline = min(self._scope.deadline, trio.current_time() + self._deadline_s)
 
     def step(self, *, within_s: float, last_s: float) -> trio.CancelScope:
-        """The scope of the step that begins: at most so long, and `last_s` once the hold is to end."""
+        """The cancel scope of the next step: `within_s` seconds, and `last_s` from the moment when the hold is ended."""
         self._deadline_s = last_s
         left_s = within_s if self.why == "undecided" else min(within_s, last_s)
         self._scope = trio.CancelScope(deadline=trio.current_time() + left_s)
@@ -104,13 +110,13 @@ class _Hold:
 
 
 class HeldWrites:
-    """The gate with all that waits for it; made once by the daemon. Run `reporter.run` beside it."""
+    """The gate and all calls that wait for it. The daemon creates one and runs `reporter.run` beside it."""
 
     def __init__(self, gate: Gate, *, held: int = HELD, held_of_one: int = HELD_OF_ONE) -> None:
         self.gate: Final = gate
         self.reporter: Final = OutcomeReporter(gate)
-        self.told: Callable[[HeldOutcome, float], None] = _nobody
-        """Called as each hold ends, with the seconds it took."""
+        self.on_end: Callable[[HeldOutcome, float], None] = _ignore
+        """Called with the outcome and the seconds of each hold that ends."""
         self._most = held
         self._most_of_one = held_of_one
         self._queues: dict[Hashable, list[_Hold]] = {}
@@ -120,12 +126,12 @@ class HeldWrites:
         self._counted = CountedWrites()
 
     def drain(self) -> None:
-        """Ends all holds, now and from now on."""
+        """Ends all holds, present and future."""
         self._is_draining = True
         self.end_all()
 
     def end_all(self) -> None:
-        """Each held call answers at once that nobody has decided yet."""
+        """Ends the present holds: each call answers at once that nobody has decided yet."""
         for queue in list(self._queues.values()):
             for hold in list(queue):
                 self._leave(hold)
@@ -137,10 +143,10 @@ class HeldWrites:
     async def decided(
         self, ask: GateAsk, hold_s: float, client: Client, count: Callable[[], Awaitable[Preview]] | None
     ) -> HoldOutcome:
-        """What a person decides about `ask`, as far as it is known within `hold_s`. Raises nothing but Cancelled.
+        """The decision about `ask`, if there is one within `hold_s`. Raises only Cancelled.
 
-        `count` makes the preview where one is wanted; it is called once for each new request. After Approved the client's place
-        is taken again.
+        `count` makes the preview, if the policy wants one; it is called once for each new request. When this returns Approved,
+        the client has its slot again.
         """
         began = trio.current_time()
         outcome: HeldOutcome = "cancelled"
@@ -162,13 +168,13 @@ class HeldWrites:
             outcome = HELD_OUTCOMES[type(found)]
             return found
         except trio.Cancelled:
-            if isinstance(found, Approved):  # spent, and nothing ran
+            if isinstance(found, Approved):  # the approval is used up, and nothing ran
                 self.reporter.report(Outcome(ask.query_id, "failed"))
             raise
         finally:
             if hold is not None:
                 self._leave(hold)
-            self.told(outcome, trio.current_time() - began)
+            self.on_end(outcome, trio.current_time() - began)
 
     # -- one hold
 
@@ -217,7 +223,7 @@ class HeldWrites:
         return Preview(None, why="the database was too busy to count")
 
     async def _asked(self, ask: GateAsk, until: float, hold: _Hold) -> GateAnswer | GateSilent:
-        """The first question. An answer that was lost is asked for once more: a claim is kept by query_id."""
+        """Sends the request. If the answer is lost it is sent once more, which is safe: the gate keeps claims by query_id."""
         ask = msgspec.structs.replace(ask, hold_s=max(0.0, round(until - trio.current_time(), 3)))
         ends = max(until, trio.current_time()) + ASK_BEYOND_HOLD_S
         for is_last in (False, True):
@@ -232,7 +238,7 @@ class HeldWrites:
         return GateSilent("it did not answer in time")
 
     async def _waited(self, wait: Wait, left_s: float, hold: _Hold) -> GateAnswer | StillUndecided | None:
-        """The answer of one wait; None when there is none, and nothing is left to wait for."""
+        """The gate's answer to one wait, or None if none came and waiting again is useless."""
         for is_last in (False, True):
             with hold.step(within_s=left_s + WAIT_BEYOND_HOLD_S, last_s=0) as scope:
                 try:
@@ -246,7 +252,7 @@ class HeldWrites:
         return None
 
     def _spend(self, approved: Approved, query_id: str) -> HoldOutcome:
-        """An approval that names itself is taken once, whatever the gate says."""
+        """Accepts an approval with an id once only, even if the gate gives it to several queries."""
         if approved.approval_id is not None:
             if self._spent.setdefault(approved.approval_id, query_id) != query_id:
                 return GateSilent("its answer does not count: this approval was used before")
@@ -254,10 +260,11 @@ class HeldWrites:
                 del self._spent[next(iter(self._spent))]
         return approved
 
-    # -- who may wait
+    # -- the bounds
 
     def _enter(self, key: Hashable) -> _Hold | None:
-        """None: this one is over the bounds and does not wait. Over the bound for all, the newest of the longest queue goes."""
+        """Adds a hold, or returns None if the caller's bound is reached. At the bound for all callers, the newest hold of the
+        longest queue ends in its place."""
         mine = self._queues.get(key, [])
         if len(mine) >= self._most_of_one:
             return None
@@ -283,7 +290,7 @@ class HeldWrites:
 
 
 async def _tell(progress: Progress, began: float, hold_s: float) -> None:
-    """Progress every few seconds. A message that is on its way is not cut: that would end the client's connection."""
+    """Sends progress every few seconds. A message that is being written is not cancelled: that would end the connection."""
     while True:
         await trio.sleep(PROGRESS_S)
         waited_s = trio.current_time() - began
@@ -291,5 +298,5 @@ async def _tell(progress: Progress, began: float, hold_s: float) -> None:
             await progress(round(waited_s, 1), hold_s, "this write waits for a person's approval")
 
 
-def _nobody(_outcome: HeldOutcome, _seconds: float) -> None:
+def _ignore(_outcome: HeldOutcome, _seconds: float) -> None:
     return

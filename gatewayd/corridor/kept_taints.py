@@ -1,6 +1,6 @@
-"""Taints of a standalone gateway: one small file beside its state, until an operator clears them.
+"""The record of taints of a standalone gateway: one small file in its state folder. An operator clears it.
 
-A file that cannot be read is no empty file: every grant then counts as tainted, until an operator clears that too.
+If the file cannot be read, every grant counts as tainted until an operator clears that too.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,19 +21,19 @@ _UNREADABLE: Final = "what it has read before is not known: the file of taints c
 
 
 class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """By grant: its token's id, "" for the whole gateway."""
+    """What is in the file, by grant: a token's id, or "" for the whole gateway."""
 
     grants: dict[str, Tainted]
     format: int = _FORMAT
 
 
 class TaintsUnreadable(Exception):
-    """The file is there and is not what was written. `str()` says how."""
+    """The file exists and cannot be read. `str()` says why."""
 
 
 class KeptTaints:
-    """Make it with `read`. `by_token`: whether a token's id is vouched for; a grant is the whole gateway else, because an agent
-    that chooses its own token would get rid of a taint by another one."""
+    """A `Taints` in a file. `by_token` says whether the ids of tokens are authenticated. If they are not, the whole gateway is
+    one grant: an agent that chooses its own token could shed a taint by choosing another."""
 
     cleared_by = "an operator (gatewayd taint clear)"
 
@@ -43,7 +43,7 @@ class KeptTaints:
         self._one_at_a_time = trio.Lock()
         self._grants: dict[str, Tainted] = {}
         self.broken: str | None = None
-        """Why nothing is known of any grant."""
+        """Why the file cannot be read; every grant counts as tainted then. None if it could be read."""
         try:
             self._grants = _read(file)
         except TaintsUnreadable as unreadable:
@@ -55,7 +55,7 @@ class KeptTaints:
         return len(self._grants)
 
     def all(self) -> dict[str, Tainted]:
-        """The tainted grants."""
+        """The tainted grants, by grant."""
         return dict(self._grants)
 
     def grant_of(self, agent: Agent) -> str:
@@ -67,7 +67,7 @@ class KeptTaints:
         return self._grants.get(grant)
 
     async def mark(self, grant: str, tainted: Tainted) -> None:
-        """A grant that is tainted already stays as it is."""
+        """Records the taint durably. A grant that is already tainted keeps its first record."""
         if self.broken is not None:
             raise TaintUnknown(_UNREADABLE)
         if grant in self._grants:
@@ -86,9 +86,10 @@ class KeptTaints:
         )
 
     async def clear(self, grant: str | None, recorded: Callable[[], Awaitable[None]]) -> list[str]:
-        """Clears one grant, or with None all of them and a file that cannot be read; the grants that are clean now.
+        """Clears one grant, or all of them and an unreadable file with None. Returns the cleared grants.
 
-        `recorded` is awaited first, and what it raises leaves everything as it was. Raises OSError when it cannot be kept.
+        `recorded` writes the audit row; it is awaited first, and if it raises nothing changes. Raises OSError if the file cannot
+        be written.
         """
         async with self._one_at_a_time:
             cleared = [name for name in self._grants if grant in (None, name)]
@@ -104,14 +105,14 @@ class KeptTaints:
         return cleared
 
     async def _keep(self, grants: dict[str, Tainted]) -> None:
-        """On the disk before it counts; not cut in between, so that memory and disk say the same."""
+        """Writes the file, then replaces the grants in memory. Cancellation cannot separate the two."""
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(durable_file.keep, self._file, msgspec.json.encode(_Kept(grants)))
             self._grants = grants
 
 
 def _read(file: Path) -> dict[str, Tainted]:
-    """Raises TaintsUnreadable. A file that is not there says that nothing was ever tainted."""
+    """The grants in the file; none if there is no file. Raises TaintsUnreadable."""
     try:
         with file.open("rb") as opened:
             data = opened.read(_MOST_BYTES)

@@ -1,8 +1,8 @@
-"""KnownStatements: facts and verdicts of earlier texts, so that a repeated statement is neither parsed nor decided again.
+"""KnownStatements: a cache of facts and verdicts by text, so that a repeated statement is neither parsed nor decided again.
 
-Analysis depends on the text alone; a verdict on (text, policy revision, catalog revision). Bounded by what is held, the one used
-least recently leaves first: 300 bytes of an agent's text over a table with many masks become 100 kB. Not shared between
-databases: their policies and catalogs differ.
+Facts depend on the text alone; a verdict on (text, policy revision, catalog revision). The bound is in bytes, because 300 bytes
+of SQL over a table with many masks can become 100 kB; the least recently used entry is dropped first. Databases do not share a
+cache, because their policies and catalogs differ.
 """
 
 from collections import OrderedDict
@@ -13,7 +13,7 @@ from gatewayd.masking.plan import Plan, Rewritten
 from gatewayd.masking.results.post_exec import PostExec
 from gatewayd.sql.facts.statement import Statement, Unparsed
 
-HELD_BYTES: Final = 8 * 1024 * 1024  # a database
+HELD_BYTES: Final = 8 * 1024 * 1024  # for each database
 _UNDER_TAINT: Final = 512
 _LONGEST: Final = 16 * 1024  # longer texts are rarely repeated and would push out many short ones
 
@@ -26,26 +26,29 @@ class Known:
     def __init__(self, statement: Statement | Unparsed, of: "KnownStatements") -> None:
         self.statement = statement
         self.held = _size(statement)
-        """Bytes of what is kept here, about."""
+        """Approximate size in bytes."""
         self._of = of
         self._verdict: Verdict | None = None
         self._under = (0, 0)
         self._under_taint: Known | None = None
 
     def under_taint(self) -> "Known":
-        """The same text as a tainted grant sends it."""
+        """The entry for the same text from a tainted grant."""
         if self._under_taint is None:
             self._under_taint = Known(self.statement, self._of)
             self._of.grown(self, _UNDER_TAINT)
         return self._under_taint
 
     def is_or_has(self, other: "Known") -> bool:
+        """Whether `other` is this entry, or its entry for tainted grants."""
         return other is self or other is self._under_taint
 
     def verdict(self, policy_revision: int, catalog_revision: int) -> Verdict | None:
+        """The verdict that was kept for exactly these revisions."""
         return self._verdict if self._under == (policy_revision, catalog_revision) else None
 
     def keep(self, verdict: Verdict, policy_revision: int, catalog_revision: int) -> None:
+        """Keeps the verdict in place of the last one."""
         before = _planned_size(self._verdict.plan) if self._verdict is not None else 0
         self._verdict = verdict
         self._under = (policy_revision, catalog_revision)
@@ -53,22 +56,26 @@ class Known:
 
 
 class KnownStatements:
+    """The cache of one database."""
+
     def __init__(self) -> None:
         self._known: OrderedDict[str, Known] = OrderedDict()
         self._held = 0
 
     @property
     def held(self) -> int:
-        """Bytes of all that is kept, about."""
+        """Approximate size of the cache in bytes."""
         return self._held
 
     def get(self, sql: str) -> Known | None:
+        """The entry of this text, which counts as used now."""
         known = self._known.get(sql)
         if known is not None:
             self._known.move_to_end(sql)
         return known
 
     def add(self, sql: str, statement: Statement | Unparsed) -> Known:
+        """A new entry. One for a very long text is returned and not cached."""
         known = Known(statement, self)
         if len(sql) <= _LONGEST and sql not in self._known:
             self._known[sql] = known
@@ -77,7 +84,7 @@ class KnownStatements:
         return known
 
     def grown(self, known: Known, size: int) -> None:
-        """`known` holds so much more than before."""
+        """Notes that `known` has grown by `size` bytes."""
         known.held += size
         kept = self._known.get(known.statement.sql)
         if kept is not None and kept.is_or_has(known):
@@ -93,7 +100,7 @@ class KnownStatements:
 
 
 def _size(statement: Statement | Unparsed) -> int:
-    """Of the text and of the facts: structs of about 200 bytes, and tuples of names that several of them may share."""
+    """Bytes of the text and its facts: structs of about 200 bytes, and tuples of names that several of them may share."""
     size = 1024 + 2 * len(statement.sql)
     if isinstance(statement, Unparsed):
         return size
@@ -111,7 +118,7 @@ def _size(statement: Statement | Unparsed) -> int:
 
 
 def _planned_size(plan: Plan) -> int:
-    """Of what masks made: the text that runs instead, and once more with the wrapper around it (`composed`)."""
+    """Bytes of a plan: the text that runs instead, and the same text with the wrapper around it (`composed`)."""
     match plan:
         case Rewritten():
             parameters = sum(64 + len(each) if isinstance(each, bytes) else 100 * len(each) for each in plan.parameters)

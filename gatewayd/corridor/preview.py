@@ -1,7 +1,7 @@
-"""What a held write would touch: counted and explained for the reviewer, never shown to the agent (docs/approvals.md, Preview).
+"""The preview of a held write: its row count and its plan, for the reviewer and never for the agent (docs/approvals.md, Preview).
 
-Each of the two statements goes through the whole corridor as a query of its own; `ask` does that. A count that fails leaves
-the reviewer without one, and says why.
+Both come from statements that go through the whole corridor as queries of their own (`ask`). If counting fails, the preview says
+why it has no count.
 """
 
 from collections.abc import Awaitable, Callable
@@ -34,12 +34,12 @@ class _Count(msgspec.Struct):
 
 
 def limits(policy: Limits) -> Limits:
-    """What the gateway's own statements may take: a count is cut at its time."""
+    """The limits of the gateway's own statements, never above those of the policy."""
     return Limits(_ROWS, _BYTES, min(policy.statement_timeout_ms, COUNT_MS), min(policy.lock_timeout_ms, _LOCK_MS))
 
 
 async def preview(statement: Statement, catalog: Catalog, ask: Ask) -> Preview:
-    """The count and the plan of a write, as far as they can be had."""
+    """The row count and the plan of a write; either may be missing."""
     began = perf_counter()
     try:
         made = counting(statement, catalog)

@@ -1,7 +1,7 @@
-"""Reload: one policy text in, either everything of it in force or nothing (decisions 4 and 7; traps 7 and 8).
+"""Reload: puts a policy text in force as a whole, or not at all (decisions 4 and 7; traps 7 and 8).
 
-Built and checked first, audited second, swapped last, without an await in between; one reload at a time. Used by
-POST /admin/policy and by SIGHUP.
+The new state is built and checked, then audited, then swapped in one step without an await. One reload runs at a time. Used by
+POST /admin/policy, by SIGHUP and by a linked gateway's bundles.
 """
 
 import os
@@ -29,7 +29,7 @@ _NO_FILE: Final = "GATEWAY_POLICY_FILE is unset; expected a policy file"
 
 
 class Reloader:
-    """Holds the policies in force. `reload` is the only way to change them."""
+    """Changes the policies in force: `reload` for a text, `enforce` for a bundle. Nothing else changes them."""
 
     def __init__(self, settings: Settings, gateway: Gateway, databases: Databases) -> None:
         self._settings = settings
@@ -39,15 +39,19 @@ class Reloader:
         self._one_at_a_time = trio.Lock()
 
     async def reload(self, text: bytes, source: ReloadSource) -> None:
-        """Puts the policy of `text` in force. Raises PolicyErrors (the text is refused) or AuditUnavailable; then nothing
-        changed. Once its turn has come it runs to its end: a client that goes away does not leave it half done."""
+        """Puts the policy of `text` in force.
+
+        *Raises* PolicyErrors if the text is refused, or AuditUnavailable; nothing has changed then.
+
+        *Cancellation*: possible only while another reload runs. After that it runs to its end.
+        """
         if self._settings.link is not None:
             raise PolicyErrors([Problem("", 0, _LINKED)])
         await self._in_turn(lambda: self._reload(text, source), source)
 
     async def enforce(self, whole: Policies, bundle: int, swapped: Callable[[], None]) -> None:
-        """Puts the policies of a bundle in force, whatever was before; `swapped` is called in the same step, before any call
-        finds them. Raises as `reload` does; then nothing changed."""
+        """Puts the policies of a bundle in force. `swapped` is called in the same step, before any call uses them. Raises and is
+        cancelled as `reload`."""
         replacement = await trio.to_thread.run_sync(replace_whole, self._policies, whole)
         await self._in_turn(lambda: self._apply(replacement, "bundle", bundle, swapped), "bundle")
 
@@ -66,9 +70,10 @@ class Reloader:
         log.info(log.POLICY_RELOADED, source=source, databases=list(changed))
 
     async def note(self, source: ReloadSource, bundle: int | None) -> None:
-        """Records, for each database, what somebody decided who may: about a bundle, or a taint; no policy changes.
+        """Records an operator's decision about a bundle or a taint, in one row for each database. No policy changes.
 
-        Raises AuditUnavailable."""
+        Raises AuditUnavailable.
+        """
         databases = self._gateway.databases
         same = [
             DatabaseChange(name, None, (), guardrails_json(database.enforced.policy.guardrails), diff(None, None))
@@ -77,10 +82,10 @@ class Reloader:
         await self._record(Replacement(self._policies, (), tuple(same)), source, bundle)
 
     async def reload_file(self) -> bool:
-        """Reads the policy file again, for SIGHUP. Whether it is in force; if not, the log says why and nothing changed."""
+        """Reads the policy file again, for SIGHUP. Returns whether it is in force; if not, the log says why."""
         path = self._settings.policy_file
         if self._settings.link is not None:
-            return True  # what would be read again is the bundle, which is in force
+            return True  # the policies of a linked gateway come from its bundle, which is in force
         try:
             if path is None:
                 raise FileNotFoundError
@@ -115,7 +120,7 @@ class Reloader:
         return replacement.databases_changed
 
     def _enforced(self, policies: Policies, opened: Mapping[str, Database]) -> Iterator[tuple[Database, Policy]]:
-        """Each database with the policy that it is to get."""
+        """Each database with its new policy."""
         serving = self._gateway.databases
         if policies.single is not None:
             yield serving[DEFAULT_DATABASE], policies.single
@@ -133,8 +138,8 @@ class Reloader:
         return replace(self._policies, body, single_name=DEFAULT_DATABASE)
 
     async def _open(self, databases: Sequence[Named], *, wait: bool) -> dict[str, Database]:
-        """The databases that are new or have another url, opened beside the ones that serve. Does not wait for servers that
-        do not answer; for the others only with `wait`: a linked gateway starts from its cache and serves at once."""
+        """Opens the databases that are new or have another url, beside the ones in use. With `wait`, gives their catalogs a
+        moment to be read; a linked gateway starts from its cache and does not wait."""
         before = {named.name: named.url for named in self._policies.databases or ()}
         opened: dict[str, Database] = {}
         try:
@@ -143,7 +148,9 @@ class Reloader:
                     opened[named.name] = await self._databases.open(named.name, named.url, named.policy)
             if not wait:
                 return opened
-            async with trio.open_nursery() as nursery:  # a moment for their catalogs: a deny level refuses all until then
+            async with (
+                trio.open_nursery() as nursery
+            ):  # some time for the catalogs: until one is read, `deny` refuses every statement
                 for database in opened.values():
                     nursery.start_soon(database.refresher.unknown)
         except BaseException:
@@ -156,8 +163,8 @@ class Reloader:
             self._databases.close(database)
 
     async def _record(self, replacement: Replacement, source: ReloadSource, bundle: int | None) -> None:
-        """One POLICY_RELOADED row per database, committed together. No deadline: rows handed over are written sooner or later,
-        and a file that tells of a swap which then did not happen would lie."""
+        """Writes one POLICY_RELOADED row per database, committed together. Without a deadline: rows that were handed over are
+        written sooner or later, and would then report a swap that did not happen."""
         now_ms = time_ns() // 1_000_000
         query_id = QueryId(new_ulid(now_ms, os.urandom))
         events = [
@@ -179,7 +186,7 @@ class Reloader:
         await self._gateway.audit.reloaded(events)
 
     def _swap(self, policies: Policies, opened: dict[str, Database], bundle: int | None) -> None:
-        """Everything at once: no await, so no call sees a mixture."""
+        """Swaps everything without an await, so that no call sees a mixture."""
         before = self._gateway.databases
         if policies.databases is None:
             assert policies.single is not None

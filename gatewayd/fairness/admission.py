@@ -1,8 +1,8 @@
-"""How many tool calls run at once, how many may wait and how long, and whose turn it is. The limits are stated, and fair to each
-caller.
+"""How many tool calls run at once, how many may wait and for how long, and which one runs next. The limits are fair to callers.
 
-A call is refused when too many wait already, or when it has waited its time. When the queue is full, the newest call of the
-caller with the longest queue is refused, so a caller that floods refuses itself."""
+A call is refused if too many wait already, or when it has waited too long. If the queue is full, the newest call of the caller
+with the longest queue is refused, so that a flood is refused and not its victims.
+"""
 
 from collections.abc import Hashable
 from typing import Final, Literal, final
@@ -18,9 +18,9 @@ CallRefusal = Literal["too_many_calls", "shutting_down"]
 
 
 class CallLimits(msgspec.Struct, frozen=True):
-    """`running` is above one pool's ten connections, so that decisions and audit writes overlap with execution. All calls that
-    run share one loop, so `running_per_caller` bounds how many steps of one caller a call of another waits for. `waiting_bytes`
-    counts large arguments; a caller's are at most as many as it leaves free."""
+    """The limits. `running` is above one pool's ten connections, so that decisions and audit writes overlap with execution. All
+    running calls share one event loop, so `running_per_caller` bounds how long one caller delays another's call. `waiting_bytes`
+    bounds the large arguments of waiting calls; one caller's may not exceed what it leaves free."""
 
     running: int = 32
     running_per_caller: int = 4
@@ -72,13 +72,14 @@ class Admission:
         self._turns.leave(caller)
 
     async def come_back(self, caller: Hashable) -> None:
-        """A slot for a call that had one and gave it up to wait for a person; `leave` must follow. It is neither refused nor
-        pushed out, also while draining. Cancelled: no slot."""
+        """Waits for a slot for a call that gave up its slot while it was held; `leave` must follow. The call is never refused,
+        not even while draining. Cancelled: no slot."""
         while not self._turns.take(caller):
             if await self._turns.wait(caller):
                 return
 
     def statistics(self) -> AdmissionStatistics:
+        """The counts now."""
         turns = self._turns
         return AdmissionStatistics(turns.taken, turns.waiting, self._admitted, self._refused, self._draining)
 

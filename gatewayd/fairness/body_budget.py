@@ -1,7 +1,8 @@
-"""How much of request bodies is held at once, from their first byte until their answer is written.
+"""The memory for request bodies of all connections, from a body's first byte until its answer is written.
 
-One message may have 8 MiB, so connections times that would be more than a machine has. Over the budget a large body is refused
-and does not wait: a client that holds back its last byte would make all others wait. Small bodies are always taken."""
+A body may have 8 MiB, and a machine has not that much memory for every connection. A large body over the budget is refused; it
+does not wait, because one client that holds back its last byte would then block all others. Small bodies are always accepted.
+"""
 
 from typing import Final, final
 
@@ -45,7 +46,7 @@ class BodyShare:
         self._size = 0
 
     def grows(self, to: int) -> bool:
-        """Whether the body may have so many bytes, of which it has fewer now."""
+        """Takes what the body needs to grow to `to` bytes; False if the budget does not allow it."""
         if to <= SMALL_BYTES:
             return True
         if not self._bodies.grow(to - self._size):

@@ -1,10 +1,10 @@
-"""FairSlots: slots that callers share fairly. Nothing here knows what a slot is for: a call, a session with a database, a thread.
+"""FairSlots: slots that callers share fairly. A slot may be a running call, a database session or a thread.
 
-A caller holds at most as many slots as it leaves free, so whoever comes next finds one; the more callers there are, the less each
-may hold. A slot that becomes free goes to the waiting caller served longest ago. Any hashable value stands for a caller. None is
-the gateway itself, which may hold all slots and takes its turn like the others.
+A caller holds at most as many slots as it leaves free, so the next caller finds a free one; the more callers there are, the fewer
+slots each may hold. A slot that becomes free goes to the waiting caller that was served longest ago. A caller is any hashable
+value. None is the gateway itself, which may hold all slots and waits its turn like the others.
 
-A fixed share for each caller was the alternative: it either leaves slots unused or lets two callers take all of them.
+The alternative, a fixed share for each caller, either leaves slots unused or lets two callers take all of them.
 """
 
 from collections import OrderedDict, deque
@@ -24,8 +24,8 @@ class _Waiter:
 
 @final
 class FairSlots:
-    """`size` slots, of which a caller never holds more than `most`. Each one taken, by `take` or `wait`, is given back by `leave`
-    with the same caller."""
+    """`size` slots, of which a caller never holds more than `most`. Each slot from `take` or `wait` is returned by `leave` with
+    the same caller."""
 
     def __init__(self, size: int, most: int | None = None) -> None:
         self._size: Final = size
@@ -44,8 +44,8 @@ class FairSlots:
         return True
 
     async def wait(self, caller: Hashable) -> bool:
-        """Waits behind the same caller's earlier waits; whether a slot is taken then. False: it was pushed out. Cancelled: no
-        slot is taken."""
+        """Waits for a slot, after the same caller's earlier waits. Returns False if `push_out` ended the wait. Cancelled: no slot
+        is taken."""
         queue = self._queues.get(caller)
         if queue is None:
             queue = self._queues[caller] = deque()

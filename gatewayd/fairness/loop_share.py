@@ -1,9 +1,8 @@
-"""LoopShare: how many requests of agents begin in one pass of the event loop, so that a flood leaves time for calls that have
-begun.
+"""LoopShare: how many agents' requests may begin in one pass of the event loop, so that a flood leaves time for running calls.
 
-Reading, parsing and refusing a request costs about half of what a whole call does, and closing a connection not much less.
-Without a bound, a loop with a thousand of them on its sockets does them all before it takes the next step of any admitted call
-or of /health. What is over the bound waits unparsed, in order; what is over that is turned away.
+Reading, parsing and refusing a request costs about half as much as a whole call, and closing a connection not much less. Without
+a bound, the loop would handle a thousand waiting requests before the next step of any admitted call or of /health. Requests over
+the bound wait unparsed, in order; if too many wait, further ones are turned away.
 """
 
 from collections import deque
@@ -22,7 +21,7 @@ class LoopShareStatistics(msgspec.Struct, frozen=True):
 
 @final
 class LoopShare:
-    """`take`, or else `wait`, before each request. `run` serves for as long as requests come."""
+    """Call `take` before each request, and `wait` if it returns False. `run` must run meanwhile."""
 
     def __init__(self, a_pass: int, waiting: int) -> None:
         self._a_pass: Final = a_pass
@@ -33,7 +32,7 @@ class LoopShare:
         self._refused = 0
 
     def take(self) -> bool:
-        """Whether one more may begin in this pass."""
+        """Takes a place in this pass; False if none is left."""
         if not self._left:
             return False
         self._left -= 1
@@ -43,7 +42,8 @@ class LoopShare:
         return True
 
     async def wait(self, *, is_leaving: bool = False) -> bool:
-        """Waits for a later pass. False at once when too many wait already; a client that only disconnects waits all the same."""
+        """Waits for a place in a later pass. Returns False at once if too many wait; a disconnect (`is_leaving`) waits in any
+        case."""
         if len(self._parked) >= self._most and not is_leaving:
             self._refused += 1
             return False
@@ -58,7 +58,7 @@ class LoopShare:
         return True
 
     async def run(self) -> None:
-        """Restores the share in the next pass after `take` has used it up; sleeps until then."""
+        """Refills the places once a pass, after `take` has used them up; sleeps otherwise."""
         while True:
             if self._left:
                 await self._sleep()
@@ -70,6 +70,7 @@ class LoopShare:
                 trio.lowlevel.reschedule(self._parked.popleft())
 
     def statistics(self) -> LoopShareStatistics:
+        """The counts now."""
         return LoopShareStatistics(len(self._parked), self._refused)
 
     async def _sleep(self) -> None:

@@ -1,7 +1,7 @@
-"""How many bytes of answers wait for clients that do not read them, over all connections.
+"""The memory for answers that clients do not read, over all connections.
 
-One answer may have some MiB, so connections times that would be more than a machine has. Over the budget the client that has
-taken nothing for longest is dropped: a client that reads at all, however slowly, is dropped last.
+An answer may have some MiB, and a machine has not that much memory for every connection. Over the budget, the client that has
+read nothing for the longest time is dropped; a client that reads at all, however slowly, is dropped last.
 """
 
 from typing import Final, final
@@ -15,7 +15,7 @@ from gatewayd.process_memory import Tide
 class UnsentStatistics(msgspec.Struct, frozen=True):
     """Sums over all connections, of the same moment."""
 
-    clients: int  # that take nothing just now
+    clients: int  # that read nothing just now
     held_bytes: int  # of answers to them
 
 
@@ -30,8 +30,8 @@ class UnsentBudget:
         self._waits: dict[trio.CancelScope, int] = {}  # in the order in which their clients last took something
 
     def begin(self, wait: trio.CancelScope, size: int) -> None:
-        """`wait` begins for a client that has `size` bytes before it; `end` must follow. Cancels waits, this one at the worst,
-        until the rest is within the budget."""
+        """Adds `wait`, the scope of a write of `size` bytes that the client does not read; `end` must follow. Cancels the oldest
+        waits, if necessary this one, until the sum is within the budget."""
         self._waits[wait] = size
         self._held += size
         self._tide.rises(self._held)
@@ -41,13 +41,14 @@ class UnsentBudget:
             longest.cancel()
 
     def end(self, wait: trio.CancelScope) -> None:
-        """The wait is over, or was given up. May be called again."""
+        """Removes `wait`. May be called again."""
         self._held -= self._waits.pop(wait, 0)
 
     def statistics(self) -> UnsentStatistics:
+        """The sums now."""
         return UnsentStatistics(len(self._waits), self._held)
 
     def connection_ended(self) -> None:
-        """To be called when nothing refers to its answer any more, which is later than `end`."""
+        """To be called when nothing refers to the connection's answer any more, which is later than `end`."""
         if not self._held:
             self._tide.ebbs()

@@ -1,6 +1,6 @@
 """An ASGI application as the handler of exchanges: hypercorn's `HTTPStream` makes the scope and checks what is sent.
 
-For operators' routes, which are Quart's. The protocol layer has no use for ASGI (PROFILE.md).
+Used for operators' routes, which run in Quart. The protocol layer does not use ASGI, because it costs too much (PROFILE.md).
 """
 
 from collections.abc import Awaitable, Callable

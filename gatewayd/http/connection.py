@@ -1,7 +1,8 @@
 """One connection, in one task: it waits for a request, admits it, has it handled, and ends in a fixed order.
 
-Its states are in `connection_state.py`, what its bytes mean in `http1.py`, how they come and go in `wire.py`, what a handler
-does with a request in `exchange.py`.
+Its states are in `connection_state.py`, the protocol is in `http1.py`, reading and writing in `wire.py`, and the handler's view
+of a request in `exchange.py`.
+
 hypercorn's own `TCPServer` and `H11Protocol` stay outside: they open a nursery and restart an idle task per request, write head
 and body apart, shield a send without a deadline, and crash on a websocket upgrade with one byte too many (hypercorn #225).
 """
@@ -59,11 +60,11 @@ class HttpConnection:
 
     @property
     def ahead_bytes(self) -> int:
-        """What the client sent behind the request in progress."""
+        """Bytes that the client has sent after the request in progress."""
         return self._http.ahead_bytes
 
     def stop(self) -> None:
-        """Takes no request after the one in progress; ends at once when there is none."""
+        """Ends the connection after the request in progress, or at once if there is none."""
         self._http.is_last = True
         if self.idle_since_s != inf:
             self.expire()
@@ -90,7 +91,7 @@ class HttpConnection:
     # -- one request after the other
 
     async def _next_request(self) -> bool:
-        """False: the connection ends here (closed, stopping, or bad HTTP, which is answered)."""
+        """Waits for a request. False if the connection must end: closed, stopping, or invalid HTTP, which has its answer."""
         if self._http.is_last:
             return False
         self.idle_since_s = trio.current_time()
@@ -118,24 +119,24 @@ class HttpConnection:
         return False
 
     async def _may_begin(self, data: bytes) -> bool:
-        """Waits for a turn where the request, or the disconnect of such a client, needs one. False: turned away unread."""
+        """Waits for a turn if the request needs one, as does the disconnect of such a client. False: turned away unread."""
         if self._in_turns is None or (data and not data.startswith(self._in_turns)):
             return True
         if self._intake.take() or await self._wait_for_intake(is_leaving=not data):
             return True
         if len(data) == HEAD_BYTES:
-            self._http.feed(data)  # more is on its way, so `_linger` must take it
+            self._http.feed(data)  # more may arrive, and `_linger` must read it
         await self._wire.write(turned_away(self._date))
         return False
 
     async def _wait_for_intake(self, *, is_leaving: bool) -> bool:
-        """While it waits the connection is not idle: neither the idle time-out nor a stop ends it before it is answered."""
+        """Waits for a turn. Meanwhile the connection does not count as idle: no idle time-out and no stop ends it unanswered."""
         self.idle_since_s = inf
         with trio.move_on_after(self._bounds.head_s):
             may_begin = await self._intake.wait(is_leaving=is_leaving)
             self.idle_since_s = trio.current_time()
             if may_begin and not is_leaving and self._wire.has_left():
-                self._wire.is_gone = True  # it gave up: a request without a client would delay those that have one
+                self._wire.is_gone = True  # the client has given up, and its request would delay those of others
                 raise ClientGone
             return may_begin
         return False
@@ -157,8 +158,8 @@ class HttpConnection:
         log.error(log.CONNECTION_FAILED, error_class=type(log.first_of(rest)).__name__)
 
     async def _recycled(self) -> bool:
-        """Whether the connection can take another request. What the handler left of a small body is read and dropped: a client
-        may send it after its answer, and would find the connection closed."""
+        """Whether the connection can take another request. If the handler left a part of a small body unread, it is read and
+        dropped: the client may still be sending it."""
         if self._http.state in ("idle", "head"):
             return True
         if self._http.state != "answered":
@@ -174,8 +175,8 @@ class HttpConnection:
             return False
 
     async def _linger(self) -> None:
-        """Reads on for a while so that the last answer arrives: a close with unread bytes makes the kernel reset the connection
-        (RFC 9112 section 9.6)."""
+        """Reads and drops for a while, so that the last answer arrives. Closing with unread bytes would make the kernel reset the
+        connection (RFC 9112 section 9.6)."""
         if not self._http.has_unread:
             return
         bounds = self._bounds

@@ -1,5 +1,5 @@
-"""Checks of all connections together, every so often, so that no request needs a deadline or a task of its own: which have been
-idle too long, and whose client has disconnected during a call that ends when its client does."""
+"""Checks all connections together at intervals, so that no request needs a deadline or a task of its own: which connections have
+been idle too long, and which clients have disconnected during a call that is to end with its client."""
 
 from collections.abc import Collection
 from typing import Final, final
@@ -14,7 +14,7 @@ LOOK_S: Final = 0.1  # seconds; a call that ends sooner is never checked
 
 @final
 class ConnectionSweep:
-    """`connections` is a live view of those that are open."""
+    """`connections` is a live view of the open connections; `keep_alive_s` is how long one may be idle."""
 
     def __init__(self, connections: Collection[HttpConnection], keep_alive_s: float) -> None:
         self._connections: Final = connections
@@ -23,7 +23,7 @@ class ConnectionSweep:
         self._wanted = trio.Event()
 
     def add(self, exchange: HttpExchange) -> None:
-        """From now on the client of `exchange` is watched."""
+        """Begins to watch the client of `exchange`."""
         self._watched.add(exchange)
         if not self._wanted.is_set():
             self._wanted.set()

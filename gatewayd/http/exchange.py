@@ -1,6 +1,6 @@
-"""The seam to HTTP: one request to read and to answer, as the protocol layer sees it. `http/open_exchange.py` gives it.
+"""The interface of HTTP for handlers: one request to read and to answer. `http/open_exchange.py` implements it.
 
-Not ASGI: its dictionaries, two messages an answer and their checks cost as much as the rest of a call's protocol (PROFILE.md).
+It is not ASGI, whose dictionaries, two messages per answer and checks cost as much as the rest of a call's protocol (PROFILE.md).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,11 +15,11 @@ Disconnected: Final = OSError
 
 
 class BodyTooLarge(Exception):
-    """The body is, or says that it is, longer than asked for. The rest of it is not read."""
+    """The body is longer than the handler accepts, or its Content-Length says so. The rest of it is not read."""
 
 
 class BodyUnwelcome(Exception):
-    """There is no room for a body of this size just now. The rest of it is not read."""
+    """The budget has no room for a body of this size now. The rest of it is not read."""
 
 
 class BodyTooSlow(Exception):
@@ -28,8 +28,8 @@ class BodyTooSlow(Exception):
 
 @final
 class HttpHead:
-    """A request's line and headers, names in lower case and in their order. Content-Length is left out: it frames the body, which
-    is the connection's matter, and is all that differs between most requests of a connection."""
+    """The request line and the headers, in order, with names in lower case. Content-Length is left out: it only frames the body,
+    which is the connection's task, and otherwise most heads of a connection are equal."""
 
     __slots__ = ("facts", "headers", "http_version", "method", "path", "target")
 
@@ -40,39 +40,45 @@ class HttpHead:
         self.http_version: Final = http_version
         self.headers: Final = headers
         self.facts: object = None
-        """For the handler: what follows from this head alone. A client that repeats its head is given the same object."""
+        """For the handler: values derived from this head alone. A repeated head is the same object and so keeps them."""
 
 
 class Exchange(Protocol):
-    """Exactly one of `answer` and `start` … `end` is called, after what is read of the body. Each write raises `Disconnected`
-    when the client has disconnected, and waits only while the client reads too slowly."""
+    """One request. The handler reads the body if it wants it, then calls `answer`, or `start`, `write` and `end`. Each write
+    raises `Disconnected` once the client has disconnected, and waits only while the client reads too slowly."""
 
     @property
-    def head(self) -> HttpHead: ...
+    def head(self) -> HttpHead:
+        """The request line and the headers."""
 
     @property
     def client(self) -> str:
-        """The address of the other side; empty where the socket has none."""
+        """The client's address; empty if the socket has none."""
 
     async def body(self, at_most: int, within_s: float, grows: Callable[[int], bool] = lambda size: True) -> bytes:
-        """The whole body, once; no checkpoint when all of it is here. `grows` is asked whether the body may have so many bytes
-        at each piece of one that comes in several. Raises BodyTooLarge, BodyTooSlow, BodyUnwelcome or Disconnected."""
+        """Reads the whole body, of at most `at_most` bytes, within `within_s` seconds. May be called once.
+
+        `grows` is called for each further piece with the body's size, and returns whether the body may have that size. No
+        checkpoint if the whole body has arrived.
+
+        *Raises* BodyTooLarge, BodyTooSlow, BodyUnwelcome or Disconnected.
+        """
 
     async def gone(self) -> None:
         """Returns when the client has disconnected. For use after the body."""
 
     def watch(self, call: trio.CancelScope | None) -> None:
-        """From now on, until it is called with None, `call` is cancelled some tenths of a second after the client has
-        disconnected. Much cheaper than a task that awaits `gone`. For use after the body."""
+        """Cancels `call` some tenths of a second after the client disconnects, until this is called with None. Much cheaper than
+        a task that awaits `gone`. For use after the body."""
 
     async def answer(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
-        """The whole answer in one write; a body is JSON."""
+        """Sends the whole answer in one write. A body must be JSON."""
 
     async def start(self, status: int, headers: Sequence[Header]) -> None:
-        """The head of an answer in pieces; it travels with the first of them."""
+        """Begins an answer in pieces. The head is sent with the first piece."""
 
     async def write(self, data: bytes) -> None:
-        """One more piece of the answer."""
+        """Sends one more piece of the answer."""
 
     async def end(self, data: bytes = b"") -> None:
-        """The last piece of the answer."""
+        """Sends the last piece of the answer."""

@@ -1,4 +1,4 @@
-"""HTTP/1.1 of one connection without its socket: bytes in, requests and bodies out; answers in, bytes out.
+"""HTTP/1.1 of one connection, without a socket: bytes in, requests and bodies out; answers in, bytes out.
 
 h11 reads and writes it. One short cut leads past h11: a request whose head repeats another is recognised instead of read
 (`repeated_heads.py`), and a plain answer is written here as h11 would write it. Without it w1 at 8 clients costs 1.62 ms of CPU a
@@ -36,21 +36,22 @@ class Http1:
         self.body_bytes: int | None = None
         """What the request's Content-Length says, if it has one."""
         self.is_last = False
-        """Set by who wants the connection to end behind the request in progress: its answer says so."""
+        """Set to end the connection after the request in progress; its answer then says so."""
         self._date: Final = date
         self._h11: h11.Connection
         self._fed: bytes | None
-        """All that this parser was given: nothing, or one piece; None once it was more."""
+        """What this parser was fed: nothing, or one piece; None if it was fed several."""
         self._replace_parser(b"")
         self._recognised: tuple[bytes, bytes] | None = None
         """The request in progress, if it is one that h11 has not seen: its bytes, and the body in them."""
         self._repeated: RepeatedHead | None = None
-        """The last head that h11 read and that may come again; outlives its request."""
+        """The last head that h11 read and that may be repeated; it outlives its request."""
 
     # -- requests
 
     def recognises(self, data: bytes) -> bool:
-        """Whether `data` is a whole request whose head came before; it is in progress then. In state `idle`; else `feed` it."""
+        """Whether `data` is a whole request with a head seen before; it is then in progress. If not, `feed` it. In state
+        `idle`."""
         body = None if self._repeated is None else self._repeated.body_of(data)
         if self._repeated is None or body is None:
             return False
@@ -60,14 +61,14 @@ class Http1:
         return True
 
     def feed(self, data: bytes) -> None:
-        """Takes what the client sent; empty at its end."""
+        """Takes bytes from the client; empty at the end of its side."""
         if self.state in ("idle", "head"):
             self._take("fed")
         self._fed = data if self._fed == b"" else None
         self._h11.receive_data(data)
 
     def begins(self) -> bool:
-        """Whether the whole head of a request is here; it is in progress then. Otherwise more must be fed. In state `head`."""
+        """Whether the whole head of a request has arrived; it is then in progress. If not, feed more. In state `head`."""
         event = self._h11.next_event()
         if event is h11.NEED_DATA:
             return False
@@ -85,8 +86,8 @@ class Http1:
         return True
 
     def body(self) -> tuple[bytes, bool]:
-        """The bytes of the body that have arrived and were not given yet, and whether more are due. A recognised request gives
-        its whole body each time."""
+        """The bytes of the body that arrived since the last call, and whether more follow. A recognised request returns its whole
+        body each time."""
         if self._recognised is not None:
             return self._recognised[1], False
         pieces: list[bytes] = []
@@ -105,17 +106,17 @@ class Http1:
 
     @property
     def ahead_bytes(self) -> int:
-        """Bytes that arrived behind the request in progress."""
+        """Bytes that arrived after the request in progress."""
         return len(self._h11.trailing_data[0])
 
     @property
     def may_feed_ahead(self) -> bool:
-        """Whether there are still few of them."""
+        """Whether there is room for more of them."""
         return self.ahead_bytes <= READ_AHEAD_BYTES
 
     @property
     def has_unread(self) -> bool:
-        """Whether the client has sent, or may be sending, what was not read."""
+        """Whether there are, or may soon be, bytes from the client that were not read."""
         return self._h11.their_state in (h11.SEND_BODY, h11.ERROR) or bool(self._h11.trailing_data[0])
 
     # -- answers
@@ -128,8 +129,8 @@ class Http1:
         return self.state == "known" or (self._h11.their_state is h11.DONE and self.head.method == "POST")
 
     def plain_answer(self, status: int, body_bytes: int) -> bytes:
-        """The head of an answer in JSON; its body follows as it is. The next request can come. Only if `takes_plain_answer`: h11
-        has read all of the request and will read another, so these bytes are those that it would write."""
+        """The head of a JSON answer; the body follows unchanged. The connection is then ready for the next request. Only if
+        `takes_plain_answer`: h11 has read the whole request, and would write exactly these bytes."""
         was_known = self.state == "known"
         self._take("answered_plainly")
         if was_known:
@@ -158,13 +159,13 @@ class Http1:
         return self._h11.send(h11.Data(data=data)) or b""
 
     def end(self) -> bytes:
-        """The end of the answer. Then the connection can be recycled, or closes."""
+        """The end of the answer. After it the connection is recycled or closed."""
         out = self._h11.send(h11.EndOfMessage()) or b""
         self._take("answer_ended" if self._h11.our_state is h11.DONE else "ended")
         return out
 
     def error(self, status: int) -> bytes:
-        """An answer without a body that ends the connection; nothing when another has begun."""
+        """An answer without a body that ends the connection; empty if an answer has begun."""
         if self.state not in ("head", "read", "known"):
             return b""
         self._hand_to_h11()
@@ -177,7 +178,7 @@ class Http1:
         return self.state in ("read", "known")
 
     def recycle(self) -> bool:
-        """Whether the next request can come: in state `answered`, when this one was read to its end. Else the connection ends."""
+        """Prepares for the next request; False if the connection must end. Possible in state `answered`, once all was read."""
         try:
             self._h11.start_next_cycle()
         except h11.LocalProtocolError:
@@ -197,7 +198,7 @@ class Http1:
         return self._h11.send(h11.Response(status_code=status, headers=dated)) or b""
 
     def _hand_to_h11(self) -> None:
-        """Lets h11 read a recognised request after all, where the answer is not a plain one."""
+        """Makes h11 read a recognised request after all, because its answer is not a plain one."""
         if self._recognised is None:
             return
         self._take("handed_to_h11")
@@ -214,12 +215,12 @@ class Http1:
 
 
 def turned_away(date: DateHeader) -> bytes:
-    """503 for a connection or request that is not read."""
+    """The 503 for a connection or a request that is not read."""
     return _TURNED_AWAY % date.value()
 
 
 def _refuse(request: h11.Request) -> None:
-    """Refuses what h11 accepts and this server does not: other major versions, and a body framed in both ways (request
+    """Refuses requests that h11 accepts and this server does not: other major versions, and a body framed in both ways (request
     smuggling)."""
     if request.http_version not in (b"1.1", b"1.0"):
         raise h11.RemoteProtocolError("only HTTP/1.1 and HTTP/1.0 are spoken", 505)

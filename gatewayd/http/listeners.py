@@ -1,7 +1,7 @@
-"""Where the server listens: an address and port, a Unix socket, or what the service manager passed on (sd_listen_fds(3)).
+"""The listening sockets: an address and port, a Unix socket, or sockets from the service manager (sd_listen_fds(3)).
 
-A socket that was passed on stays open across a restart: clients queue in it meanwhile, and the port can be below 1024 without a
-privilege. A Unix socket has the mode 0660: the account of gatewayd and its group may connect, nobody else.
+A socket from the service manager stays open across a restart: clients queue in it meanwhile, and its port can be below 1024
+without a privilege. A Unix socket has the mode 0660: only gatewayd's account and its group may connect.
 """
 
 import os
@@ -21,9 +21,10 @@ _SOCKET_MODE: Final = 0o660
 
 
 def passed_on(environ: MutableMapping[str, str], pid: int) -> list[trio.SocketListener]:
-    """The listening sockets that the service manager passed to this very process; none usually.
+    """The listening sockets that the service manager passed to this process; usually none.
 
-    The variables are removed, so that no child takes them for its own. Raises OSError for what is no listening stream socket.
+    The variables are removed from `environ`, so that no child process uses them. Raises OSError for a descriptor that is not a
+    listening stream socket.
     """
     told, names = environ.pop("LISTEN_PID", ""), environ.pop("LISTEN_FDS", "")
     environ.pop("LISTEN_FDNAMES", None)
@@ -40,13 +41,13 @@ def passed_on(environ: MutableMapping[str, str], pid: int) -> list[trio.SocketLi
 
 
 def port_of(listener: trio.SocketListener) -> int:
-    """0 for a Unix socket."""
+    """The port of the listener; 0 for a Unix socket."""
     name = listener.socket.getsockname()
     return name[1] if isinstance(name, tuple) else 0
 
 
 async def close(listener: trio.SocketListener, *, own: bool) -> None:
-    """Closes it, and removes the file of a Unix socket that is our `own`."""
+    """Closes the listener, and removes the file of a Unix socket that this process made (`own`)."""
     name = listener.socket.getsockname()
     if own and isinstance(name, str) and name:
         with suppress(OSError):
@@ -55,9 +56,9 @@ async def close(listener: trio.SocketListener, *, own: bool) -> None:
 
 
 async def open_listeners(host: str, port: int) -> list[trio.SocketListener]:
-    """Every address of `host` on one port; `::` takes IPv4 too. Port 0 is the kernel's choice.
+    """Listens on every address of `host` on one port; `::` includes IPv4. For port 0 the kernel chooses one.
 
-    `unix:/path` is a Unix socket, which has no port. Raises OSError.
+    A host `unix:/path` is a Unix socket, which has no port. Raises OSError.
     """
     if host.startswith(UNIX_HOST):
         return [await _listen_unix(host.removeprefix(UNIX_HOST))]
@@ -111,7 +112,7 @@ async def _listen_unix(path: str) -> trio.SocketListener:
 
 
 async def _remove_left_over(path: str) -> None:
-    """The socket of a process that was killed: nobody answers on it. One that answers is somebody's, and `bind` will say so."""
+    """Removes the socket of a process that was killed: nothing answers on it. If one answers it is in use, and `bind` fails."""
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             return

@@ -1,6 +1,6 @@
-"""The exchange in progress on a connection, as its handler reads and answers it (`http/exchange.py` says what each does).
+"""The exchange in progress on a connection, which its handler reads and answers (`http/exchange.py` documents the methods).
 
-The handler pulls the body: nothing is read ahead of need, but for what is behind the request while its client is watched.
+The handler pulls the body. Nothing is read before it is needed, except what follows the request while its client is watched.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,15 +21,18 @@ SocketAddress = tuple[str, int]
 
 
 class Watching(Protocol):
-    """Calls `look` from time to time on each exchange that was added."""
+    """Calls `look` at intervals on each exchange that was added."""
 
-    def add(self, exchange: "HttpExchange") -> None: ...
-    def discard(self, exchange: "HttpExchange") -> None: ...
+    def add(self, exchange: "HttpExchange") -> None:
+        """Begins to watch the exchange's client."""
+
+    def discard(self, exchange: "HttpExchange") -> None:
+        """Ends the watch."""
 
 
 @final
 class HttpExchange:
-    """An `Exchange`. One object for all requests of a connection, one after the other."""
+    """An `Exchange`. One object serves all requests of a connection, one after the other."""
 
     def __init__(
         self, http: Http1, wire: Wire, watching: Watching, peer: SocketAddress | None, local: SocketAddress | None
@@ -48,7 +51,7 @@ class HttpExchange:
 
     @property
     def body_bytes(self) -> int | None:
-        """What the request's Content-Length says, if it has one."""
+        """The request's Content-Length, if it has one."""
         return self._http.body_bytes
 
     async def body(self, at_most: int, within_s: float, grows: Callable[[int], bool] = lambda size: True) -> bytes:
@@ -74,8 +77,8 @@ class HttpExchange:
         raise BodyTooSlow
 
     async def read(self) -> tuple[bytes, bool]:
-        """More of the body, as much as is here, and whether there is more; waits for a byte of it or its end. Raises ClientGone,
-        also for a broken body, which is answered."""
+        """Waits for more of the body. Returns what has arrived, and whether more follows. Raises ClientGone, also for a body that
+        is not valid HTTP, which has its answer."""
         try:
             while not self._wire.is_gone:
                 data, more = self._http.body()
@@ -98,8 +101,8 @@ class HttpExchange:
             self._watching.add(self)
 
     def look(self) -> None:
-        """Cancels the watched call when its client has disconnected. Reads ahead, because a disconnect is visible only after the
-        bytes sent before it."""
+        """Cancels the watched call if its client has disconnected. Reads ahead, because a disconnect is visible only after the
+        bytes sent before it have been read."""
         if self._watched is None or not self._http.may_feed_ahead:
             return
         data = self._wire.read_now(HEAD_BYTES)
@@ -112,7 +115,7 @@ class HttpExchange:
     async def gone(self) -> None:
         while not self._wire.is_gone:
             if not self._http.may_feed_ahead:
-                await trio.sleep_forever()  # it pipelines more than is kept: its disconnect is found when the answer is written
+                await trio.sleep_forever()  # the read-ahead buffer is full: a disconnect is found when the answer is written
             try:
                 data = await self._wire.read(HEAD_BYTES)
             except ClientGone:
@@ -153,12 +156,12 @@ class HttpExchange:
         await self._wire.flush()
 
     async def refuse(self, status: int) -> None:
-        """An answer without a body that ends the connection; nothing when another has begun."""
+        """Sends an answer without a body and ends the connection; nothing if an answer has begun."""
         with suppress(ClientGone):
             await self._wire.write(self._http.error(status))
 
     async def _broken(self, error: h11.RemoteProtocolError) -> ClientGone:
-        """To the handler a body that is not HTTP looks like a client that has disconnected."""
+        """Answers invalid HTTP in a body. For the handler it is the same as a disconnect."""
         await self.refuse(error.error_status_hint)
         self._wire.is_gone = True
         return ClientGone()
@@ -167,4 +170,4 @@ class HttpExchange:
         if self._wire.is_gone:
             raise ClientGone
         if not self._http.needs_answer:
-            raise h11.LocalProtocolError("this exchange has its answer")
+            raise h11.LocalProtocolError("this exchange was answered already")

@@ -1,8 +1,8 @@
 """Request heads that a connection repeats: recognised by their bytes instead of parsed again.
 
-This parses nothing. A head that h11 has read is kept as it came, cut at the digits of its Content-Length; data that has the same
-bytes on both sides, and digits between them, is the same request with another length, because h11 reads a head by its bytes
-alone. Whatever differs anywhere else, and whatever is not exactly one whole request, goes to h11.
+Nothing is parsed here. A head that h11 has read is kept as bytes, cut at the digits of its Content-Length. Data with the same
+bytes on both sides and digits between them is the same request with another length, because h11 reads a head by its bytes alone.
+Data that differs anywhere else, or is not exactly one whole request, goes to h11.
 """
 
 import re
@@ -17,7 +17,7 @@ _MOST_BYTES: Final = 4096  # kept for every open connection
 
 @final
 class RepeatedHead:
-    """One head of a connection. Two of the same bytes are the same request, but for the length of its body."""
+    """A head that may be repeated: its bytes before and after the digits of Content-Length, and what h11 made of it."""
 
     __slots__ = ("_after", "_before", "head")
 
@@ -27,7 +27,7 @@ class RepeatedHead:
         self.head: Final = head
 
     def body_of(self, data: bytes) -> bytes | None:
-        """The body, when `data` is this head again with one whole body behind it; None: h11 must read it."""
+        """The body, if `data` is this head and one whole body; None if h11 must read it."""
         if not data.startswith(self._before):
             return None
         begin = len(self._before)
@@ -40,9 +40,9 @@ class RepeatedHead:
 
 
 def repeated_head(data: bytes, head: HttpHead, body_bytes: int | None) -> RepeatedHead | None:
-    """The head of `data`, to be recognised when it comes again. h11 has read all of `data` as one request that keeps its
-    connection, with a body of `body_bytes`. None where the head is large, waits for 100 Continue, or has its Content-Length in
-    another form than most."""
+    """The head of `data`, to be recognised when it is repeated. h11 has read `data` as one whole request with a body of
+    `body_bytes` that keeps the connection open. None if the head is large, waits for 100 Continue, or has its Content-Length in
+    an unusual form."""
     if body_bytes is None or len(data) - body_bytes > _MOST_BYTES or any(name == b"expect" for name, _ in head.headers):
         return None
     raw = data[: len(data) - body_bytes]

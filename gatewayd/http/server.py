@@ -1,7 +1,7 @@
-"""The HTTP server: listeners, connection cap, a fence around each connection, order of stopping (docs/mcp.md, The HTTP server).
+"""The HTTP server: listeners, connection cap, isolation of connections, order of stopping (docs/mcp.md, The HTTP server).
 
-What one connection does is in `connection.py`. The listener closes first; then connections without a request end, the others
-get the grace time, and what is left is cancelled.
+One connection is in `connection.py`. A stop closes the listeners first, then connections without a request; the others get the
+grace time and are then cancelled.
 """
 
 import errno
@@ -46,8 +46,8 @@ class ServerStatistics(msgspec.Struct, frozen=True):
 
 @final
 class HttpServer:
-    """Serves one handler of exchanges. `serve` runs once. It knows no address. Requests that begin with the bytes `in_turns`
-    (`POST /path`; none by default) are expected in floods, and so many of them begin in a pass of the loop."""
+    """Serves one handler; `serve` runs once. Requests that begin with the bytes `in_turns` (`POST /path`; none by default) may
+    come in floods, so a bounded number of them begins in one pass of the event loop."""
 
     def __init__(
         self, handler: HttpHandler, *, grace_s: float, in_turns: bytes | None = None, bounds: HttpBounds = HTTP_BOUNDS
@@ -69,6 +69,7 @@ class HttpServer:
         self._last_accept_log_s = -_ACCEPT_LOG_S
 
     def statistics(self) -> ServerStatistics:
+        """The counts now."""
         return ServerStatistics(
             len(self._open),
             self._accepted,
@@ -88,8 +89,8 @@ class HttpServer:
         inherited: Sequence[trio.SocketListener] = (),
         task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serves until `stop`, then as above, on `inherited` where there are any. Reports the bound port, 0 for a Unix socket;
-        `OSError` when it cannot be bound."""
+        """Serves until `stop`, then stops as the module says. Uses the `inherited` listeners if there are any. Reports the bound
+        port, 0 for a Unix socket. Raises OSError if it cannot be bound."""
         listeners = list(inherited) or await open_listeners(host, port)
         try:
             bound = port_of(listeners[0])
@@ -116,7 +117,7 @@ class HttpServer:
                 await trio.aclose_forcefully(listener)
 
     async def _accept(self, listener: trio.SocketListener, connections: trio.Nursery) -> None:
-        # `trio.serve_listeners` does this too, but reports a full descriptor table through `logging`, past our JSON lines.
+        # `trio.serve_listeners` does this too, but reports a full descriptor table through `logging`, which is not JSON lines.
         while True:
             try:
                 stream = await listener.accept()
@@ -131,7 +132,7 @@ class HttpServer:
                 connections.start_soon(self._fenced, each)
 
     async def _fenced(self, stream: trio.SocketStream) -> None:
-        """Serves one connection. No exception of it reaches the others, whatever its class."""
+        """Serves one connection. None of its exceptions reaches the other connections."""
         if len(self._open) >= self._max:
             self._refused += 1
             await self._turn_away(stream)
@@ -147,14 +148,14 @@ class HttpServer:
                 bounds=self._bounds,
                 date=self._date,
             )
-        except OSError:  # gone before it was looked at
+        except OSError:  # the client has disconnected already
             await trio.aclose_forcefully(stream)
             return
         self._open.add(connection)
         self._most_open = max(self._most_open, len(self._open))
         try:
             await connection.serve()
-        except* Exception as bugs:  # a cancellation beside them goes on its way
+        except* Exception as bugs:  # a cancellation in the same group propagates
             self._failed += 1
             log.error(log.CONNECTION_FAILED, error_class=type(bugs.exceptions[0]).__name__)
         finally:
@@ -163,7 +164,7 @@ class HttpServer:
             self._unsent.connection_ended()
 
     async def _turn_away(self, stream: trio.SocketStream) -> None:
-        """A short answer if the socket takes it, never a wait."""
+        """Sends a short answer if the socket takes it at once."""
         try:
             with trio.move_on_after(1):
                 await stream.send_all(turned_away(self._date))
@@ -173,7 +174,7 @@ class HttpServer:
             await trio.aclose_forcefully(stream)
 
     async def _collect_after_crowds(self) -> None:
-        """Gives memory back after a crowd, twice: Trio keeps the deadlines of ended connections until they are due."""
+        """Gives memory back after a crowd of connections, twice: Trio keeps the deadlines of ended ones until they are due."""
         while True:
             await trio.sleep(_CROWD_LOOK_S)
             if self._most_open >= _CROWD > 8 * len(self._open):
@@ -190,7 +191,7 @@ class HttpServer:
 
 
 def connections_that_fit(wanted: int) -> int:
-    """How many of `wanted` connections fit, after raising the soft limit on descriptors as far as they need and it may go."""
+    """How many of `wanted` connections the limit on descriptors allows. Raises the soft limit for them, up to the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + RESERVED_DESCRIPTORS
     if soft == resource.RLIM_INFINITY or soft >= needed:
@@ -202,14 +203,14 @@ def connections_that_fit(wanted: int) -> int:
 
 
 def _more(listener: trio.SocketListener) -> list[trio.SocketStream]:
-    """What else waits to be accepted: Trio's own `accept` gives one in each pass of the loop, behind a crowd far too few."""
+    """The further connections that wait to be accepted. Trio's `accept` returns one per pass of the loop: too slow in a flood."""
     found: list[trio.SocketStream] = []
     shared = socket.socket(fileno=listener.socket.fileno())
     shared.setblocking(False)
     try:
         while len(found) < _ACCEPT_A_PASS:
             found.append(trio.SocketStream(trio.socket.from_stdlib_socket(shared.accept()[0])))
-    except OSError:  # none is left, or what `accept` will meet again and answer
+    except OSError:  # none is left, or an error that the next `accept` reports
         pass
     finally:
         shared.detach()

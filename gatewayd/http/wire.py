@@ -1,7 +1,6 @@
-"""The bytes of one connection: read when some are here, written while there is room; dropped when the client reads none of them
-in time.
+"""Reading and writing the bytes of one connection, which is dropped if the client reads nothing for too long.
 
-Straight on the descriptor: Trio's `send_all` passes a checkpoint even when the socket has room.
+It uses the socket directly: Trio's `send_all` executes a checkpoint even if the socket has room.
 """
 
 import os
@@ -12,21 +11,21 @@ import trio
 
 from gatewayd.fairness.unsent_budget import UnsentBudget
 
-_JOINED_BYTES: Final = 128 * 1024  # a larger body is written behind its head instead of copied beside it
+_JOINED_BYTES: Final = 128 * 1024  # a larger body is written separately, not copied behind its head
 
 
 class ClientGone(ConnectionError):
-    """Raised by what reads and writes when the client has disconnected, or is treated as if it had."""
+    """Raised by reads and writes when the client has disconnected, or is treated as if it had."""
 
 
 @final
 class Wire:
-    """Of one socket, which it closes. Any failure on it sets `is_gone`; whatever waits then raises ClientGone. A write of which
-    the client takes nothing for `send_s` seconds is such a failure."""
+    """One socket, which it closes. Any failure sets `is_gone`; every wait then raises ClientGone. It is a failure if the client
+    reads nothing of a write for `send_s` seconds."""
 
     def __init__(self, stream: trio.SocketStream, unsent: UnsentBudget, send_s: float) -> None:
         self.is_gone = False
-        """The client has disconnected, or is treated as if it had: nothing more is read or written. Never taken back."""
+        """The client has disconnected, or is treated as if it had: nothing more is read or written. Once set it stays set."""
         self._stream: Final = stream
         self._fd: Final = stream.socket.fileno()
         self._unsent: Final = unsent
@@ -34,19 +33,19 @@ class Wire:
         self._out: list[bytes] = []
 
     async def read(self, at_most: int) -> bytes:
-        """Waits for some bytes. Empty at the end of the client's side; the client may still read."""
+        """Waits for some bytes. Empty at the end of the client's side, which may still read."""
         while True:
             await trio.lowlevel.wait_readable(self._fd)
             try:
                 return os.read(self._fd, at_most)
-            except BlockingIOError:  # woken for nothing, as Linux may (select(2), Bugs): no reason to drop the client
+            except BlockingIOError:  # a spurious wake-up (select(2), Bugs) is no reason to drop the client
                 continue
             except OSError as error:
                 self.is_gone = True
                 raise ClientGone from error
 
     def read_now(self, at_most: int) -> bytes | None:
-        """What has arrived; None when nothing has, empty at the end and when the client has disconnected."""
+        """The bytes that have arrived: None if there are none, empty at the end or after a disconnect."""
         try:
             return os.read(self._fd, at_most)
         except BlockingIOError:
@@ -62,7 +61,7 @@ class Wire:
         return bool(poll.poll(0))
 
     def queue(self, *pieces: bytes) -> None:
-        """Written by the next `flush`, in one write unless they are large."""
+        """Queues bytes for the next `flush`, which writes them at once unless they are large."""
         self._out += pieces
 
     async def flush(self) -> None:
@@ -74,7 +73,8 @@ class Wire:
             await self.write(data)
 
     async def write(self, data: bytes) -> None:
-        """Straight to the socket, and no checkpoint, while its buffer has room. A write cut off midway ends the connection."""
+        """Writes without a checkpoint while the socket's buffer has room. A write that is cancelled midway ends the
+        connection."""
         left = memoryview(data)
         while left:
             try:
@@ -86,7 +86,7 @@ class Wire:
                 raise ClientGone from error
 
     async def end(self) -> None:
-        """Closes our side of the connection; the client can still be read."""
+        """Closes our side of the connection; the client's bytes can still be read."""
         try:
             await self._stream.send_eof()
         except trio.BrokenResourceError as error:
@@ -94,7 +94,7 @@ class Wire:
             raise ClientGone from error
 
     async def close(self) -> None:
-        """Closes at once. What the kernel has not sent yet it may still send."""
+        """Closes the socket. The kernel may still send what is in its buffer."""
         await trio.aclose_forcefully(self._stream)
 
     async def _room(self, held: int) -> None:

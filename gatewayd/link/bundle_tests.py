@@ -22,7 +22,7 @@ def failing(cases: Iterable[Case], database: str, policy: Policy, catalog: Catal
         if case.expect is None:
             continue
         judged = judge(case.sql, policy, catalog, salt=ANY_SALT, rewriting=rewriting, tainted=case.tainted)
-        verdict = verdict_of(judged.on_running)
+        verdict = verdict_of(judged.decision_to_run)
         if not verdict.meets(case.expect):
             found = verdict.rule if verdict.decision == "deny" else verdict.decision
             where = f" (line {case.line})" if case.line else ""

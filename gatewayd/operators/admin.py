@@ -59,6 +59,6 @@ async def _dry_run(gateway: Gateway, database: Database, request: DryRun) -> Dry
     decided: list[tuple[Statement | Unparsed, Decision]] = []
     for text in texts(request):
         verdict = await deciding.verdict(await deciding.known(text), tainted=request.tainted)
-        decided.append((verdict.statement, verdict.told if isinstance(request.sql, str) else verdict.decision))
+        decided.append((verdict.statement, verdict.final_decision if isinstance(request.sql, str) else verdict.decision))
         await trio.lowlevel.checkpoint()  # 250 probes must not hold up the agents
     return answer(request, decided, await trio.to_thread.run_sync(policy_hash, deciding.enforced.policy))

@@ -84,7 +84,7 @@ class HttpService:
         self._gateway.observers += (metrics.observe,)
         self._gateway.audit.on_commit(metrics.committed)
         if self._gateway.approvals is not None:
-            self._gateway.approvals.told = metrics.held
+            self._gateway.approvals.on_end = metrics.held
         return [
             audit_routes(self._gateway.audit, guard, erasable=self._settings.audit_erasable),
             admin_routes(self._gateway, reloader, guard),

@@ -113,7 +113,7 @@ class Metrics:
         self._batch_rows.observe(rows)
 
     def held(self, outcome: HeldOutcome, seconds: float) -> None:
-        """For `Approvals.told`."""
+        """For `HeldWrites.on_end`."""
         self._approvals.labels(outcome).inc()
         self._approval_s.observe(seconds)
 

@@ -355,7 +355,7 @@ async def test_cancelled_at_any_await_nothing_is_left(ends: str, autojump_clock:
         gate.on_wait = decide
         place.take_back = take_back  # type: ignore[method-assign]
         approvals = HeldWrites(gate)
-        approvals.told = lambda outcome, _: told.append(outcome)
+        approvals.on_end = lambda outcome, _: told.append(outcome)
         client = Client(progress=progress, place=place)
         instrument = _CancelAt(step)
         trio.lowlevel.add_instrument(instrument)

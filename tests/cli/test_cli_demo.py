@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from gatewayd.cli.demo.told import STATEMENTS
+from gatewayd.cli.demo.output import STATEMENTS
 from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.cli.gatewayd_process import Running, run, serving
 

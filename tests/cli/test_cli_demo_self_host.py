@@ -13,8 +13,8 @@ import pytest
 import trio
 from mcp import Client
 
+from gatewayd.cli.demo.output import STATEMENTS
 from gatewayd.cli.demo.self_host import WAITS
-from gatewayd.cli.demo.told import STATEMENTS
 from gatewayd.postgres.embedded import EmbeddedPostgres
 from tests.cli.gatewayd_process import Running, serving
 from tests.control.plane_process import PlaneProcess

@@ -57,7 +57,7 @@ def test_the_line_that_decided_is_named(sql: str, line: int, says: str) -> None:
     checked = check_policy(POLICY)
     assert isinstance(checked, CheckedPolicy)
     policy = next(each.policy for each in checked.policies.databases or () if each.name == "shop")
-    verdict = verdict_of(judge(sql, policy, CATALOG, salt=ANY_SALT).told)
+    verdict = verdict_of(judge(sql, policy, CATALOG, salt=ANY_SALT).final_decision)
     found = deciding_line(POLICY, "shop", verdict)
     assert found is not None, verdict
     assert (found.line, found.text) == (line, says)
@@ -70,7 +70,7 @@ def test_what_no_policy_decides_has_no_line() -> None:
     assert isinstance(checked, CheckedPolicy)
     policy = (checked.policies.databases or ())[1].policy
     for sql in ("SELECT", "COPY orders TO '/tmp/x'", "no sql"):
-        verdict = verdict_of(judge(sql, policy, CATALOG, salt=ANY_SALT).told)
+        verdict = verdict_of(judge(sql, policy, CATALOG, salt=ANY_SALT).final_decision)
         if verdict.decision == "deny":
             assert deciding_line(POLICY, "shop", verdict) is None, sql
     assert deciding_line("", "shop", verdict) is None

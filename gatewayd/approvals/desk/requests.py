@@ -1,7 +1,7 @@
-"""Requests: what was asked, decided and spent, in one SQLite file (docs/approvals.md, What a gate must keep).
+"""Requests: what was requested, decided and claimed, in one SQLite file (docs/approvals.md, What a gate must keep).
 
-Every call here is one transaction that is on the disk when it returns: an approval that was spent stays spent, whatever is
-killed. The time is passed in, in milliseconds since the epoch.
+Every call is one transaction that is durable when it returns, so a claimed approval stays claimed even if the process is killed.
+Times are passed in, in milliseconds since the epoch.
 """
 
 import os
@@ -58,7 +58,7 @@ _COLUMNS: Final = ", ".join(_Row.__struct_fields__)
 
 
 class Requests:
-    """Opened with a path; `close` it. `new_id` makes approval ids. For one thread, and one process at a time."""
+    """The open file; `close` it. `new_id` makes an approval id of a time. For one thread, and for one process at a time."""
 
     def __init__(self, path: str, new_id: Callable[[int], str], *, expires_ms: int = EXPIRES_MS) -> None:
         self._new_id = new_id
@@ -70,17 +70,18 @@ class Requests:
         self._file.executescript(_TABLES)
 
     def close(self) -> None:
+        """Closes the file."""
         self._file.close()
 
     def forget_before(self, expired_ms: int) -> None:
-        """Deletes what expired before this."""
+        """Deletes the requests that expired before this time."""
         self._file.execute("DELETE FROM requests WHERE expires_ms < ?", (expired_ms,))
 
     # -- what gateways ask
 
     def answer(self, ask: GateAsk, now_ms: int) -> GateAnswer:
-        """The rules in their order: what this query claimed before; an approval to claim; a denial that holds; an expiry, once;
-        the request that is open; else a new one. Raises TooManyOpen or NotAsked."""
+        """The first of these: what this query claimed before, an approval to claim, a denial that still holds, an expiry that was
+        not reported yet, the open request, a new request. Raises TooManyOpen or NotAsked."""
         key = _key(ask)
         with self._transaction():
             mine = self._one("claimed_by = ?", ask.query_id)
@@ -100,18 +101,18 @@ class Requests:
             return found or self._open(ask, key, now_ms)
 
     def wait(self, wait: Wait, now_ms: int) -> GateAnswer:
-        """The answer to the write that this request is about, asked by `wait.query_id`. Raises as `answer`."""
+        """The answer to `wait.query_id` about the write of this request. Raises as `answer` does."""
         row = self._file.execute("SELECT ask FROM requests WHERE approval_id = ? AND token = ?", _owned(wait)).fetchone()
         if row is None:
             raise NotAsked
         return self.answer(msgspec.structs.replace(_ask(row[0]), query_id=wait.query_id), now_ms)
 
     def status(self, approval_id: str, token_id: str | None, now_ms: int) -> Status:
-        """How the request stands; another token's is not found."""
+        """The state of the request; `not_found` if another token made it."""
         return status_of(self._one("approval_id = ? AND token = ?", approval_id, token_id or ""), now_ms)
 
     def note_outcome(self, outcome: Outcome) -> None:
-        """What became of a claim. The first word stands; of a query that claimed nothing, nothing is noted."""
+        """Notes the outcome of a claimed approval. Only the first one is kept; one of a query without a claim is ignored."""
         self._file.execute(
             "UPDATE requests SET outcome = ?, rows = ? WHERE claimed_by = ? AND outcome IS NULL",
             (outcome.outcome, outcome.rows, outcome.query_id),
@@ -120,7 +121,7 @@ class Requests:
     # -- what the reviewer does
 
     def open_requests(self, now_ms: int) -> list[DeskRequest]:
-        """Those that wait for a decision, the oldest first."""
+        """The requests without a decision, oldest first."""
         rows = self._file.execute(
             "SELECT approval_id, ask, created_ms, expires_ms FROM requests WHERE state = 'pending' AND expires_ms > ? "
             "ORDER BY number",
@@ -138,7 +139,7 @@ class Requests:
         note: str | None = None,
         rows_at_most: int | None = None,
     ) -> bool:
-        """Whether it was still open; decided once, it stays so."""
+        """Decides the request. Returns False if it was no longer open: a decision is final."""
         changed = self._file.execute(
             "UPDATE requests SET state = ?, decided_by = ?, note = ?, rows_at_most = ? "
             "WHERE approval_id = ? AND state = 'pending' AND expires_ms > ?",

@@ -25,11 +25,12 @@ T = TypeVar("T")
 
 
 def now_ms() -> int:
+    """Milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 class GateService:
-    """A handler of exchanges. `changed` tells those that wait; `asked` is set when something new may be there to decide."""
+    """An HTTP handler. Call `changed` after each decision; `asked` is set when there may be a new request to decide."""
 
     def __init__(self, requests: Requests, token: str, clock_ms: Callable[[], int] = now_ms) -> None:
         self.asked = trio.Event()
@@ -39,6 +40,7 @@ class GateService:
         self._changed = trio.Event()
 
     def changed(self) -> None:
+        """Wakes the gateways that wait, after a decision."""
         self._changed.set()
         self._changed = trio.Event()
 
@@ -103,12 +105,12 @@ class GateService:
         answer: GateAnswer | None = None
         until = trio.current_time() + min(max(wait.wait_s, 0), WAIT_MOST_S)
         gone = trio.CancelScope()
-        exchange.watch(gone)  # nothing is claimed for a gateway that has left
+        exchange.watch(gone)  # no approval is claimed for a gateway that has disconnected
         try:
             with gone:
                 while True:
                     exchange.look()
-                    await trio.lowlevel.checkpoint()  # ends here when the gateway has left
+                    await trio.lowlevel.checkpoint()  # ends here if the gateway has disconnected
                     changed = self._changed
                     answer = self._requests.wait(wait, self._clock_ms())
                     left_s = until - trio.current_time()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gatewayd.cli.demo.told import STATEMENTS, first_lines, over_http, title, to_ask
+from gatewayd.cli.demo.output import STATEMENTS, first_lines, over_http, title, to_ask
 from gatewayd.cli.load_settings import settings_or_exit
 from gatewayd.demo.shop import Demo
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from gatewayd.cli.demo.told import STATEMENTS, first_lines, over_http, to_ask
+from gatewayd.cli.demo.output import STATEMENTS, first_lines, over_http, to_ask
 from gatewayd.config.exit_codes import CONFIGURATION
 from gatewayd.demo.shop import Demo
 

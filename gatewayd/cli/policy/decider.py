@@ -40,6 +40,6 @@ def decider(policy: Policy, catalog: Catalog | None, *, recorded: bool = False) 
         if verdict is None:
             verdict = judge(known.statement, policy, catalog, salt=ANY_SALT, rewriting=rewriting, tainted=tainted)
             known.keep(verdict, 1, 1)
-        return verdict_of(verdict.told if recorded else verdict.on_running)
+        return verdict_of(verdict.final_decision if recorded else verdict.decision_to_run)
 
     return decided

@@ -57,7 +57,7 @@ async def decided_by(console: Console, project_id: str, query: QuerySummary, bun
         policy = next((each.policy for each in named if each.name == query.database), None)
         if policy is None:
             return None
-        verdict = verdict_of(judge(sql, policy, catalog, salt=ANY_SALT).told)
+        verdict = verdict_of(judge(sql, policy, catalog, salt=ANY_SALT).final_decision)
         recorded = Recorded("", 0, query.database, None, sql, "", decision, query.rule)  # type: ignore[arg-type]  # one of the two
         is_same = change_of(recorded, verdict) is None or (verdict.decision == "held" and decision == "ALLOW")
         return deciding_line(version.yaml, query.database, verdict) if is_same else None

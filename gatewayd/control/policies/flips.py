@@ -174,7 +174,7 @@ class _Looking:
         self.replay.compare(recorded, verdict)
 
     def _verdict(self, sql: str, policy: Policy, catalog: Catalog) -> CaseVerdict:
-        return verdict_of(judge(sql, policy, catalog, salt=ANY_SALT).told)
+        return verdict_of(judge(sql, policy, catalog, salt=ANY_SALT).final_decision)
 
 
 def _summed(looking: _Looking, week: Week, constants: bool) -> Flips:

@@ -151,7 +151,7 @@ async def _tried(form: PolicyForm, found: CheckedPolicy, catalogs: dict[str, Cat
         return None
     catalog = catalogs.get(name)
     ask = partial(judge, form.sql, policy, catalog, salt=ANY_SALT)
-    verdict = verdict_of((await trio.to_thread.run_sync(ask)).on_running)
+    verdict = verdict_of((await trio.to_thread.run_sync(ask)).decision_to_run)
     return Tried(verdict, deciding_line(form.yaml, name, verdict), catalog is not None)
 
 

@@ -74,7 +74,7 @@ def describe_table_tool(gateway: Gateway) -> Tool:
 async def _is_allowed(sql: str, gateway: Gateway, database: Database, call: ToolCall) -> bool:
     """Asked before the call is recorded; its verdict is remembered, so the call itself costs no second one."""
     deciding = Deciding(database, gateway.masking, "describe_table", call.caller)
-    return isinstance((await deciding.verdict(await deciding.known(sql))).told, Allowed)
+    return isinstance((await deciding.verdict(await deciding.known(sql))).final_decision, Allowed)
 
 
 def _told_masks(answer: Answered, database: Database, schema: str, table: str) -> Answered:
