@@ -108,7 +108,7 @@ def has_all(connection: sqlite3.Connection) -> bool:
 
 
 def test_the_two_agree(tmp_path: Path) -> None:
-    agree(tmp_path, 40, 7)
+    agree(tmp_path, 20, 7)
 
 
 @pytest.mark.soak

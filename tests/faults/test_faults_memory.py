@@ -19,8 +19,8 @@ column_masks: {{wide: {{{", ".join(f"{column}: consistent-hash" for column in CO
 """
 WIDE = f"""
 CREATE TABLE wide (id int, {", ".join(f"{column} text" for column in COLUMNS)});
-INSERT INTO wide SELECT 1, {", ".join(["repeat('x', 15000000)"] * 30)};
-INSERT INTO wide SELECT g, {", ".join(["repeat('y', 250000)"] * 30)} FROM generate_series(2, 40) AS g;
+INSERT INTO wide SELECT 1, {", ".join(["repeat('x', 5000000)"] * 30)};
+INSERT INTO wide SELECT g, {", ".join(["repeat('y', 100000)"] * 30)} FROM generate_series(2, 40) AS g;
 CREATE TABLE plain (id int, note text);
 """
 _LITERAL = "x" * 30_000
