@@ -1,11 +1,14 @@
 """What holds for the tests themselves: they know the program by what it shows, and each other by files that are no tests."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
+
+Nodes = Sequence[ast.AST]
+"""Everything in a file's syntax tree."""
 
 REVIEWED_PRIVATE = {
     "os._exit": "the standard library's",
@@ -17,20 +20,14 @@ MAY_BE_PATCHED = {"os", "socket", "sys"}
 """The world around the program."""
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    """Every file of the tests, by its path."""
-    return {str(path.relative_to(HERE)): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(HERE.rglob("*.py"))}
-
-
 def is_private(name: str) -> bool:
     return name.startswith("_") and not name.endswith("__")
 
 
-def own_names(tree: ast.Module) -> set[str]:
+def own_names(nodes: Nodes) -> set[str]:
     """What a file itself keeps private: attributes that its classes set or define, and its functions."""
     own: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(ast.Name("self" | "cls"), attribute):
                 own.add(attribute)
@@ -39,9 +36,9 @@ def own_names(tree: ast.Module) -> set[str]:
     return own
 
 
-def private_reaches(tree: ast.Module) -> Iterator[str]:
-    own = own_names(tree)
-    for node in ast.walk(tree):
+def private_reaches(nodes: Nodes) -> Iterator[str]:
+    own = own_names(nodes)
+    for node in nodes:
         match node:
             case ast.Attribute(_, attribute) if is_private(attribute) and attribute not in own:
                 yield ast.unparse(node)
@@ -49,20 +46,20 @@ def private_reaches(tree: ast.Module) -> Iterator[str]:
                 yield from (f"{module}.{alias.name}" for alias in names if is_private(alias.name))
 
 
-def of_the_program(tree: ast.Module) -> set[str]:
+def of_the_program(nodes: Nodes) -> set[str]:
     """Names that a file imports from the program."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.ImportFrom(str(module), names) if module.partition(".")[0] == "gatewayd":
                 found |= {alias.asname or alias.name for alias in names}
     return found
 
 
-def patches(tree: ast.Module) -> Iterator[str]:
+def patches(nodes: Nodes) -> Iterator[str]:
     """What is replaced by `monkeypatch` or by an assignment to a module or class of the program."""
-    program = of_the_program(tree)
-    for node in ast.walk(tree):
+    program = of_the_program(nodes)
+    for node in nodes:
         match node:
             case ast.Call(ast.Name("setattr") | ast.Attribute(attr="setattr"), [target, *_]):
                 if ast.unparse(target) not in MAY_BE_PATCHED:
@@ -71,34 +68,38 @@ def patches(tree: ast.Module) -> Iterator[str]:
                 yield ast.unparse(target)
 
 
-def imported_tests(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def imported_tests(nodes: Nodes) -> Iterator[str]:
+    for node in nodes:
         match node:
             case ast.ImportFrom(str(module)) if module.startswith("tests.") and "test_" in module.rpartition(".")[2]:
                 yield module
 
 
-def of_each_file(found: Callable[[ast.Module], Iterator[str]]) -> dict[str, set[str]]:
-    """What was found where; files without anything are left out."""
-    return {name: all_ for name, tree in trees().items() if (all_ := set(found(tree)))}
+@cache
+def faults() -> dict[str, tuple[set[str], set[str], set[str]]]:
+    """Of each file: what it reaches for, what it patches, which tests it imports."""
+    found: dict[str, tuple[set[str], set[str], set[str]]] = {}
+    for path in sorted(HERE.rglob("*.py")):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        reached = set(private_reaches(nodes)) - REVIEWED_PRIVATE.keys()
+        found[str(path.relative_to(HERE))] = reached, set(patches(nodes)), set(imported_tests(nodes))
+    return found
 
 
 def test_nothing_private_of_others_is_used() -> None:
-    found = of_each_file(lambda tree: (each for each in private_reaches(tree) if each not in REVIEWED_PRIVATE))
-    assert found == {}
+    assert {name: reached for name, (reached, _, _) in faults().items() if reached} == {}
 
 
 def test_what_a_test_needs_otherwise_is_handed_in_not_patched() -> None:
-    assert of_each_file(patches) == {}
+    assert {name: patched for name, (_, patched, _) in faults().items() if patched} == {}
 
 
 def test_what_several_tests_use_stands_in_no_test() -> None:
-    assert of_each_file(imported_tests) == {}
+    assert {name: tests for name, (_, _, tests) in faults().items() if tests} == {}
 
 
 def test_these_rules_see_what_they_forbid() -> None:
-    tree = ast.parse(
-        "from gatewayd.audit import file\nfile.LIMIT = 1\nmonkeypatch.setattr(file, 'LIMIT', 1)\naudit._queue.call()\n"
-    )
-    assert list(patches(tree)) == ["file.LIMIT", "file"]
-    assert list(private_reaches(tree)) == ["audit._queue"]
+    text = "from gatewayd.audit import file\nfile.LIMIT = 1\nmonkeypatch.setattr(file, 'LIMIT', 1)\naudit._queue.call()\n"
+    nodes = list(ast.walk(ast.parse(text)))
+    assert set(patches(nodes)) == {"file.LIMIT", "file"}
+    assert list(private_reaches(nodes)) == ["audit._queue"]
