@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Postgres
-from tests.daemon.daemon_rig import Agent, gatewayd
+from tests.daemon.daemon_rig import PATIENT, Agent, gatewayd
 
 MIB = 1024 * 1024
 MOST = 64 * MIB
 COLUMNS = [f"c{number}" for number in range(30)]
 MASKED = f"""
-table_access: {{default: read}}
+{PATIENT}table_access: {{default: read}}
 column_masks: {{wide: {{{", ".join(f"{column}: consistent-hash" for column in COLUMNS)}}}}}
 """
 WIDE = f"""

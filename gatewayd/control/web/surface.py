@@ -152,7 +152,7 @@ def _is_in(address: str, networks: tuple[Network, ...]) -> bool:
 
 @cache
 def _addresses() -> Map:
-    """The table's paths as werkzeug looks them up, for every surface: it compiles each of them, which takes a tenth of a second."""
+    """The table's paths as werkzeug looks them up, for every surface: to compile them takes a tenth of a second."""
     app = Pages("gatewayd control", static_folder=None)
     app.url_map.strict_slashes = False
     for number, route in enumerate(ROUTES):
