@@ -11,8 +11,7 @@ from gatewayd.masking.transforms.in_python import Keyed, transform
 from gatewayd.policy.file.model import Mask, NullOut
 from gatewayd.sql.facts.statement import Statement
 from gatewayd.sql.lineage.origins import ColumnSource, Entangled, Mark, MarkedColumns, Plain, TracedColumn
-from gatewayd.sql.lineage.through_selects import Queries
-from gatewayd.sql.lineage.through_writes import change
+from gatewayd.sql.lineage.whole_statement import columns_of_relation
 
 WITHHELD: Final = "withheld"
 _VIEWS: Final = ("view", "materialized view")
@@ -77,7 +76,7 @@ def _is_null_or_not(type_: str, kind: Family) -> bool:
 def kinds(rules: MaskRules, relation: Relation) -> Mapping[str, str]:
     """The masked columns of a table or view, with the kind of their mask; `withheld` for what can be masked by none."""
     try:
-        columns = Queries(marks_of(rules), change).columns(relation)
+        columns = columns_of_relation(relation, marks_of(rules))
     except (Entangled, RecursionError):
         return {column.name: WITHHELD for column in relation.columns}
     return {column.name: _kind(column.source) for column in columns if column.source is not None}

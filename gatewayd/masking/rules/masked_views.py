@@ -12,8 +12,7 @@ from gatewayd.masking.rules.marks import marks_of, mask_of
 from gatewayd.masking.rules.mask_rules import NONE, MaskRules, Masks
 from gatewayd.policy.file.model import Mask
 from gatewayd.sql.lineage.origins import STATISTICS, Entangled, Plain
-from gatewayd.sql.lineage.through_selects import Queries
-from gatewayd.sql.lineage.through_writes import change
+from gatewayd.sql.lineage.whole_statement import columns_of_relation
 
 _VIEWS: Final = ("view", "materialized view")
 _SYSTEM: Final = ("pg_catalog", "information_schema")
@@ -34,7 +33,7 @@ def covering(rules: MaskRules, relation: Relation) -> Masks | None:
 
 def _work_out(rules: MaskRules, view: Relation) -> Masks | None:
     try:
-        columns = Queries(marks_of(rules), change).columns(view)
+        columns = columns_of_relation(view, marks_of(rules))
     except (Entangled, RecursionError):
         return None
     found: dict[str, Mask] = {}

@@ -42,16 +42,17 @@ def analyze(sql: str) -> Statement | Unparsed:
 def watched(sql: str) -> Walk | None:
     """The walk over a statement that `analyze` has read, with what the binder asks for; None where it cannot be had."""
     try:
-        tree = parse(sql)
-        walk = Walk(STEPS)
-        walk.watched = []
-        _run(walk, tree)
+        return walked(parse(sql), watching=True)
     except (NotParsed, RecursionError):
         return None
-    return walk
 
 
-def _run(walk: Walk, tree: Tree) -> None:
+def walked(tree: Tree, *, watching: bool = False) -> Walk:
+    """The walk over one statement: its scopes, and the facts as they are found. `watching`: with what the binder asks for.
+    Raises NotParsed for a statement over its bounds."""
+    walk = Walk(STEPS)
+    if watching:
+        walk.watched = []
     [(node, body)] = tree.node.items()
     if node == "SelectStmt":
         walk.creator = id(leftmost(body))
@@ -65,12 +66,12 @@ def _run(walk: Walk, tree: Tree) -> None:
             walk.refuse("a data-modifying WITH below the top level", {"location": -1})
     else:
         walk.refuse_node(node, body)
+    return walk
 
 
 def _facts(sql: str, tree: Tree) -> Statement:
     [(node, body)] = tree.node.items()
-    walk = Walk(STEPS)
-    _run(walk, tree)
+    walk = walked(tree)
     outputs = Outputs(walk)
     form = _form(node, walk)
     returns = _returns(node, body, walk, outputs)

@@ -12,6 +12,7 @@ from gatewayd.sql.text.parse import Node
 
 CRASHES: Final = "(a, b) = (SELECT …) in more than one WHEN clause of a MERGE, of which PostgreSQL's server process dies,"
 """Seen on 16.14 and 18.4: the whole server restarts, and every session with it."""
+_KINDS: Final = {"INSERT": "InsertStmt", "UPDATE": "UpdateStmt", "DELETE": "DeleteStmt", "MERGE": "MergeStmt"}
 
 
 def insert(walk: Walk, body: Node, outside: Scope) -> None:
@@ -29,8 +30,9 @@ def insert(walk: Walk, body: Node, outside: Scope) -> None:
         if "infer" in conflict:
             walk.stack.append(("InferClause", conflict["infer"], scope))
         proposed = Scope(outside.ctes, outside)
-        proposed.add(_named(item, item.name))
+        proposed.add(item)
         proposed.add(_named(item, "excluded"))
+        query.proposed = proposed
         walk.push_nodes(conflict.get("targetList"), proposed)
         walk.push_node(conflict.get("whereClause"), proposed)
     _returning(walk, body, scope, query, item)
@@ -102,11 +104,13 @@ def merge_when(walk: Walk, body: Node, scope: Scope) -> None:
 def _open(walk: Walk, body: Node, outside: Scope, verb: str) -> tuple[Scope, Scope, QueryLevel]:
     walk.modifies = True
     walk.site("block_dml", verb, body["relation"].get("location", -1))
-    if "withClause" in body:
-        outside = outside.with_ctes(open_with(walk, body["withClause"], outside))
+    withs = open_with(walk, body["withClause"], outside) if "withClause" in body else None
+    if withs is not None:
+        outside = outside.with_ctes(withs)
     scope = Scope(outside.ctes, outside)
-    query = QueryLevel(scope)
-    walk.query(body, query)
+    query = QueryLevel(_KINDS[verb], body, scope)
+    query.withs = withs
+    walk.query(query)
     return outside, scope, query
 
 
@@ -119,10 +123,11 @@ def _target(walk: Walk, relation: Node, *, reads: bool, events: tuple[WriteEvent
     return item
 
 
-def _named(item: RangeItem, name: str | None) -> RangeItem:
+def _named(item: RangeItem, name: str) -> RangeItem:
     """The target's columns under another name (excluded, old, new)."""
     other = RangeItem("relation", name)
     other.relation, other.aliases, other.schema = item.relation, item.aliases, item.schema
+    other.is_aliased = other.qualified_only = True
     return other
 
 

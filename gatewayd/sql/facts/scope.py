@@ -1,8 +1,8 @@
 """Lexical scopes as PostgreSQL builds them: which name is a CTE, which range item a qualified column belongs to (decision 3.3).
 
-A Scope is one link of the chain that a name is looked up in; it is made once and read later, when the whole statement has been
-walked.
-What the columns of an item are is `outputs.py`'s question.
+A Scope is one link of the chain that a name is looked up in. The walk makes all of them, once; they are read when the whole
+statement has been walked. What the columns of an item are, `outputs.py` says as far as the text tells it, the binder and lineage
+with the catalog.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,14 +16,16 @@ UNLIMITED = 1 << 60
 
 
 class Cte:
-    """One WITH query. `body` is its statement's body, the key to `Walk.queries`."""
+    """One WITH query. `body` is its statement's body, the key to `Walk.queries`; `scope` what surrounds the query that has it."""
 
-    __slots__ = ("aliases", "body", "extra")
+    __slots__ = ("aliases", "body", "extra", "scope", "written")
 
-    def __init__(self, body: Node, aliases: tuple[str, ...], extra: tuple[str, ...]) -> None:
+    def __init__(self, written: Node, body: Node, aliases: tuple[str, ...], extra: tuple[str, ...], scope: "Scope") -> None:
+        self.written = written  # the CommonTableExpr
         self.body = body
         self.aliases = aliases
         self.extra = extra  # columns that SEARCH and CYCLE add
+        self.scope = scope
 
 
 class Ctes:
@@ -53,6 +55,7 @@ class RangeItem:
         "aliases",
         "body",
         "cte",
+        "is_aliased",
         "kind",
         "known",
         "left",
@@ -71,6 +74,7 @@ class RangeItem:
         self.kind = kind
         self.name = name
         self.schema: str | None = None  # of an unaliased relation
+        self.is_aliased = False
         self.aliases: tuple[str, ...] = ()  # column alias list
         self.relation: Use | None = None  # "relation"
         self.body: Node | None = None  # "query": key to Walk.queries
@@ -147,12 +151,16 @@ class Scope:
 
 
 class QueryLevel:
-    """One SELECT, or a DML with RETURNING, as far as others ask for its columns or lock its relations."""
+    """One SELECT, or one INSERT, UPDATE, DELETE or MERGE: what its names mean, and what its columns are made of."""
 
-    __slots__ = ("arms", "columns", "parts", "scope", "targets", "values")
+    __slots__ = ("arms", "body", "columns", "kind", "parts", "proposed", "scope", "targets", "values", "withs")
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, kind: str, body: Node, scope: Scope) -> None:
+        self.kind = kind
+        self.body = body
         self.scope = scope
+        self.withs: Ctes | None = None  # where it has a WITH of its own
+        self.proposed: Scope | None = None  # what ON CONFLICT DO UPDATE sees
         self.targets: list[Node] = []  # select list or RETURNING list
         self.values: list[Node] | None = None  # the first row of VALUES
         self.arms: tuple[Node, ...] = ()  # bodies of a set operation's arms

@@ -13,17 +13,18 @@ _SAMPLE_METHODS = frozenset({"bernoulli", "system"})  # handlers of pg_catalog, 
 
 def select(walk: Walk, body: Node, outside: Scope) -> None:
     """`outside` is what the query sees of the levels around it."""
-    with_clause = body.get("withClause")
-    if with_clause is not None:
-        outside = outside.with_ctes(open_with(walk, with_clause, outside))
+    withs = open_with(walk, body["withClause"], outside) if "withClause" in body else None
+    if withs is not None:
+        outside = outside.with_ctes(withs)
     if "intoClause" in body:
         walk.site("block_dml", "SELECT INTO", body["intoClause"]["rel"].get("location", -1))
         into(walk, body["intoClause"])
         if id(body) != walk.creator:
             walk.refuse("INTO inside a statement", body["intoClause"]["rel"])
     scope = Scope(outside.ctes, outside)
-    query = QueryLevel(scope)
-    walk.query(body, query)
+    query = QueryLevel("SelectStmt", body, scope)
+    query.withs = withs
+    walk.query(query)
     if body.get("op", "SETOP_NONE") != "SETOP_NONE":
         query.arms = (body["larg"], body["rarg"])
         for arm in query.arms:
@@ -86,7 +87,7 @@ def open_with(walk: Walk, body: Node, outside: Scope) -> Ctes:
         [(kind, inner)] = cte["ctequery"].items()
         if kind != "SelectStmt":
             walk.modifies = True
-        by_name[name] = (index, Cte(inner, words(cte.get("aliascolnames")), tuple(extra)))
+        by_name[name] = (index, Cte(cte, inner, words(cte.get("aliascolnames")), tuple(extra), outside))
         ctes = visible if body.get("recursive") else Ctes(by_name, index, outside.ctes)
         walk.stack.append((kind, inner, outside.with_ctes(ctes)))
     return visible
@@ -139,12 +140,14 @@ def from_item(walk: Walk, node: Node, level: Scope, left: Scope) -> tuple[RangeI
     elif kind == "RangeTableFunc":
         names = [column["RangeTableFuncCol"].get("colname", "") for column in body.get("columns", ())]
         item = known_columns("xmltable", names, body)
+        item.written, item.scope = (kind, body), left
         for field in ("docexpr", "rowexpr"):
             walk.push_node(body.get(field), left)
         for field in ("namespaces", "columns"):
             walk.push_nodes(body.get(field), left)
     elif kind == "JsonTable":
         item = known_columns("json_table", json_table_names(body.get("columns", ())), body)
+        item.written, item.scope = (kind, body), left
         walk.stack.append(("JsonValueExpr", body["context_item"], left))
         walk.stack.append(("JsonTablePathSpec", body["pathspec"], left))
         walk.push_nodes(body.get("passing"), left)
@@ -153,6 +156,7 @@ def from_item(walk: Walk, node: Node, level: Scope, left: Scope) -> tuple[RangeI
             walk.stack.append(("JsonBehavior", body["on_error"], left))
     elif kind == "RangeTableSample":
         part, visible = from_item(walk, body["relation"], level, left)
+        part.written, part.scope = (kind, body), left
         method = [name["String"].get("sval", "") for name in body["method"]]
         if method[-1] not in _SAMPLE_METHODS or method[:-1] not in ([], ["pg_catalog"]):
             walk.call(body["method"], 1, body)
@@ -172,6 +176,7 @@ def range_var(walk: Walk, body: Node, level: Scope) -> RangeItem:
         if cte is not None:
             item = aliased(RangeItem("query", name), body)
             item.body = cte.body
+            item.cte = cte
             item.known = cte.extra
             if cte.aliases:
                 item.aliases = (*item.aliases, *cte.aliases[len(item.aliases) :])
@@ -184,6 +189,7 @@ def range_var(walk: Walk, body: Node, level: Scope) -> RangeItem:
 
 def range_function(walk: Walk, body: Node, left: Scope) -> RangeItem:
     item = aliased(RangeItem("unknown", None), body)
+    item.written, item.scope = ("RangeFunction", body), left
     functions = body["functions"]
     names: list[str] | None = []
     for node in functions:
@@ -223,6 +229,7 @@ def join(walk: Walk, body: Node, level: Scope, left: Scope) -> tuple[RangeItem, 
         right_sees.add(item)
     right_part, right_items = from_item(walk, body["rarg"], level, right_sees)
     part = aliased(RangeItem("join", None), body)
+    part.written = ("JoinExpr", body)
     part.left, part.right = left_part, right_part
     part.merged = words(body.get("usingClause"))
     part.natural = bool(body.get("isNatural"))
@@ -232,10 +239,11 @@ def join(walk: Walk, body: Node, level: Scope, left: Scope) -> tuple[RangeItem, 
     if "join_using_alias" in body:
         using = RangeItem("known", body["join_using_alias"]["aliasname"])
         using.known = part.merged
+        using.qualified_only = True
         visible.append(using)
     if "quals" in body:
         # ON sees its own join and what lies outside of this FROM, not the rest of the FROM.
-        on = Scope(level.ctes, level.outer)
+        part.scope = on = Scope(level.ctes, level.outer)
         for item in visible:
             on.add(item)
         walk.push_node(body["quals"], on)
@@ -281,6 +289,7 @@ def aliased(item: RangeItem, body: Node) -> RangeItem:
     alias = body.get("alias")
     if alias is not None:
         item.name = alias["aliasname"]
+        item.is_aliased = True
         item.aliases = words(alias.get("colnames"))
     return item
 

@@ -208,9 +208,9 @@ class Walk:
         self.items += 1
         _bound(self.items, MAX_RELATIONS, "tables, joins, subqueries and functions in FROM")
 
-    def query(self, body: Node, query: QueryLevel) -> None:
+    def query(self, query: QueryLevel) -> None:
         """Note a SELECT, or a row write, by its body."""
-        self.queries[id(body)] = query
+        self.queries[id(query.body)] = query
         _bound(len(self.queries), MAX_QUERIES, "queries inside each other or beside each other")
 
     def check_schema(self, schema: str, body: Node) -> None:

@@ -11,33 +11,30 @@ from typing import Final
 from gatewayd.catalog import Catalog
 from gatewayd.sql.builtins import lookup as builtins
 from gatewayd.sql.builtins.result_columns import ARRAYS_OF_VALUES, result_columns
-from gatewayd.sql.facts.outputs import Outputs
+from gatewayd.sql.facts.scope import Scope
 from gatewayd.sql.facts.selects import words
-from gatewayd.sql.facts.walk import Walk
-from gatewayd.sql.lineage.names import Item, NameLevel, resolve
+from gatewayd.sql.lineage.names import Names
 from gatewayd.sql.lineage.origins import Entangled, TracedColumn
 from gatewayd.sql.text.parse import Node
 
-_NAMES: Final = Outputs(Walk({}))
 _CONSTANTS: Final = ("A_Const", "SQLValueFunction")
 _DECORATED: Final = ("agg_order", "agg_filter", "over", "agg_distinct", "agg_star", "func_variadic", "agg_within_group")
 _NO_VALUES: Final = frozenset({"record", "any", "anyarray"})
 
 
-def function_item(body: Node, level: NameLevel, catalog: Catalog) -> Item:
-    """The item of a RangeFunction, all of whose arguments are free."""
+def function_columns(body: Node, scope: Scope, names: Names, catalog: Catalog) -> list[TracedColumn]:
+    """The columns of a RangeFunction, all of whose arguments are free, before a column alias list. `scope`: what they see."""
     alias = body.get("alias", {})
     calls = list(_calls(body))
-    name = alias.get("aliasname") or _NAMES.name(calls[0][0])
     columns: list[TracedColumn] = []
     if "coldeflist" in body:
         columns = [TracedColumn(column["ColumnDef"]["colname"]) for column in body["coldeflist"]]
     else:
         for call, defined in calls:
-            columns += _of_call(call, defined, alias.get("aliasname") if len(calls) == 1 else None, level, catalog)
+            columns += _of_call(call, defined, alias.get("aliasname") if len(calls) == 1 else None, scope, names, catalog)
     if body.get("ordinality"):
         columns.append(TracedColumn("ordinality", type="bigint"))
-    return Item(name, columns).renamed(words(alias.get("colnames")))
+    return columns
 
 
 def _calls(body: Node) -> Iterator[tuple[Node, list[Node] | None]]:
@@ -54,7 +51,9 @@ def _calls(body: Node) -> Iterator[tuple[Node, list[Node] | None]]:
             yield call, defined["List"]["items"] if defined else None
 
 
-def _of_call(call: Node, defined: list[Node] | None, alias: str | None, level: NameLevel, catalog: Catalog) -> list[TracedColumn]:
+def _of_call(
+    call: Node, defined: list[Node] | None, alias: str | None, scope: Scope, names: Names, catalog: Catalog
+) -> list[TracedColumn]:
     if defined is not None:
         return [TracedColumn(column["ColumnDef"]["colname"]) for column in defined]
     name = builtin_called(call.get("FuncCall", {}), catalog)
@@ -63,7 +62,7 @@ def _of_call(call: Node, defined: list[Node] | None, alias: str | None, level: N
     told = result_columns(name)
     if told is None and name == "unnest":
         arguments = call["FuncCall"].get("args", ())
-        told = () if len(arguments) == 1 and _holds_values(arguments[0], level, catalog) else None
+        told = () if len(arguments) == 1 and _holds_values(arguments[0], scope, names, catalog) else None
     if told is None:
         return [TracedColumn("", many=True)]
     return [*map(TracedColumn, told or (alias or name,))]
@@ -81,41 +80,41 @@ def builtin_called(call: Node, catalog: Catalog) -> str | None:
     return name
 
 
-def _holds_values(node: Node, level: NameLevel, catalog: Catalog) -> bool:
+def _holds_values(node: Node, scope: Scope, names: Names, catalog: Catalog) -> bool:
     """Whether unnest of this argument certainly gives plain values: an array or multirange of them, no rows and no tsvector."""
     [(kind, body)] = node.items()
     match kind:
         case "A_ArrayExpr":
             elements = body.get("elements", ())
-            return bool(elements) and all(_is_value(each, level, catalog) for each in elements)
+            return bool(elements) and all(_is_value(each, scope, names, catalog) for each in elements)
         case "TypeCast":
             name = _plain_type(body["typeName"])
             return name is not None and ("arrayBounds" in body["typeName"] or name.endswith("multirange"))
         case "FuncCall":
             return builtin_called(body, catalog) in ARRAYS_OF_VALUES
         case "ColumnRef":
-            return _is_array_of_values(_type_of(body, level))
+            return _is_array_of_values(_type_of(body, scope, names))
     return False
 
 
-def _is_value(node: Node, level: NameLevel, catalog: Catalog) -> bool:
+def _is_value(node: Node, scope: Scope, names: Names, catalog: Catalog) -> bool:
     [(kind, body)] = node.items()
     match kind:
         case "A_ArrayExpr":
-            return _holds_values(node, level, catalog)
+            return _holds_values(node, scope, names, catalog)
         case "TypeCast":
             return _plain_type(body["typeName"]) is not None
         case "ColumnRef":
-            type_ = _type_of(body, level)
+            type_ = _type_of(body, scope, names)
             return _is_array_of_values(f"{type_}[]") if type_ else False
     return kind in _CONSTANTS
 
 
-def _type_of(body: Node, level: NameLevel) -> str:
+def _type_of(body: Node, scope: Scope, names: Names) -> str:
     if "A_Star" in body["fields"][-1]:
         return ""
     try:
-        return resolve(body["fields"], level, -1).type
+        return names.resolve(body["fields"], scope, -1).type
     except Entangled:
         return ""
 

@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gatewayd.sql.lineage.names import Item, NameLevel, described, resolve, starred
+from gatewayd.sql.facts.scope import RangeItem, Scope
+from gatewayd.sql.lineage.names import Columns, Names, described
 from gatewayd.sql.lineage.origins import Entangled, MarkedColumns, Plain, TracedColumn
-from gatewayd.sql.lineage.with_queries import Withs
 from gatewayd.sql.text.parse import Node
 
 TracedColumns = tuple[TracedColumn, ...]
@@ -40,6 +40,7 @@ class Places(ABC):
 
     def __init__(self, marks: MarkedColumns) -> None:
         self.marks = marks
+        self.names = Names(self.item, self.spend)
         self._columns_seen = 0
         self._listed: dict[int, _Listed] = {}
 
@@ -53,10 +54,14 @@ class Places(ABC):
             )
 
     @abstractmethod
-    def query(self, kind: str, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
+    def item(self, of: RangeItem) -> Columns:
+        """What a range item holds."""
+
+    @abstractmethod
+    def query(self, body: Node) -> TracedColumns:
         """The columns of a SELECT, or of the RETURNING of a change."""
 
-    def free(self, value: object, level: NameLevel | None, withs: Withs | None, place: str) -> None:
+    def free(self, value: object, scope: Scope, place: str) -> None:
         """Raises Entangled when anything below `value` names a marked column, or a query below shows one."""
         pending: list[object] = [value]
         while pending:
@@ -69,33 +74,35 @@ class Places(ABC):
             for kind, body in part.items():
                 match kind:
                     case "ColumnRef":
-                        self._reference(body, level, place)
+                        self._reference(body, scope, place)
                     case "SubLink":
                         pending.append(body.get("testexpr"))
-                        [(inner_kind, inner)] = body["subselect"].items()
-                        columns = self.query(inner_kind, inner, level, withs)
+                        [inner] = body["subselect"].values()
+                        columns = self.query(inner)
                         if body.get("subLinkType") != "EXISTS_SUBLINK":
                             self.compared(columns, place)
                     case "SelectStmt" | "InsertStmt" | "UpdateStmt" | "DeleteStmt" | "MergeStmt":
-                        self.compared(self.query(kind, body, level, withs), place)
+                        self.compared(self.query(body), place)
                     case "RangeVar":
                         raise Entangled(f"a relation in {place}: {NOT_NAMED}", body.get("location", -1))
-                    case "FuncCall" if self._counts(body, level):
+                    case "FuncCall" if self._counts(body, scope):
                         pending.append([body.get("agg_filter"), body.get("over")])
-                    case "NullTest" if self._keeps_null(body["arg"], level):
+                    case "NullTest" if self._keeps_null(body["arg"], scope):
                         pass
                     case "MultiAssignRef" if body.get("colno", 1) != 1:
                         pass  # the parser repeats the source for each column
                     case _:
                         pending.append(body)
 
-    def _reference(self, body: Node, level: NameLevel | None, place: str) -> None:
+    def _reference(self, body: Node, scope: Scope, place: str) -> None:
         fields, position = body["fields"], body.get("location", -1)
-        if "A_Star" in fields[-1]:
-            qualifier = [word["String"].get("sval", "") for word in fields[:-1]]
-            columns: Sequence[TracedColumn] = starred(qualifier, level or NameLevel(None), position)
+        columns: Iterable[TracedColumn]
+        if "A_Star" not in fields[-1]:
+            columns = (self.names.resolve(fields, scope, position),)
+        elif len(fields) > 1:
+            columns = self.names.starred([word["String"].get("sval", "") for word in fields[:-1]], scope, position)
         else:
-            columns = (resolve(fields, level, position),)
+            columns = (column for item in scope.visible() for column in self.item(item).all)
         self.compared(columns, place, position)
 
     def compared(self, columns: Iterable[TracedColumn], place: str, position: int = -1) -> None:
@@ -105,46 +112,46 @@ class Places(ABC):
                 also = _GROUPED if place == "GROUP BY" else ""
                 raise Entangled(f"{described(column)} is used in {place}; {_REMEDY.format(place=place)}{also}", position)
 
-    def named(self, names: Iterable[str], item: Item, place: str) -> None:
+    def named(self, names: Iterable[str], columns: Columns, place: str) -> None:
         for name in names:
-            self.compared(item.find(name), place)
+            self.compared(columns.find(name), place)
 
-    def _counts(self, body: Node, level: NameLevel | None) -> bool:
+    def _counts(self, body: Node, scope: Scope) -> bool:
         """count(column) of a marked column whose NULLs are shown anyway."""
         names = [name["String"].get("sval", "") for name in body["funcname"]]
         if names not in (["count"], ["pg_catalog", "count"]) or self.marks.catalog.functions_by_name.get("count"):
             return False
         arguments = body.get("args", ())
         plain = not body.get("agg_distinct") and "agg_order" not in body and not body.get("func_variadic")
-        return len(arguments) == 1 and plain and self._keeps_null(arguments[0], level)
+        return len(arguments) == 1 and plain and self._keeps_null(arguments[0], scope)
 
-    def _keeps_null(self, node: Node, level: NameLevel | None) -> bool:
+    def _keeps_null(self, node: Node, scope: Scope) -> bool:
         body = node.get("ColumnRef")
         if body is None or "A_Star" in body["fields"][-1]:
             return False
-        source = resolve(body["fields"], level, body.get("location", -1)).source
+        source = self.names.resolve(body["fields"], scope, body.get("location", -1)).source
         return isinstance(source, Plain) and source.mark.keeps_null
 
-    def group(self, node: Node, columns: TracedColumns, level: NameLevel, withs: Withs | None) -> None:
+    def group(self, node: Node, columns: TracedColumns, scope: Scope) -> None:
         """GROUP BY takes a bare name for an input column first, then for an output. A row without the word ROW stands for its
         members, also within GROUPING SETS, ROLLUP and CUBE (flatten_grouping_sets)."""
         if "GroupingSet" in node:
             for inner in node["GroupingSet"].get("content", ()):
-                self.group(inner, columns, level, withs)
+                self.group(inner, columns, scope)
             return
         if node.get("RowExpr", {}).get("row_format") == "COERCE_IMPLICIT_CAST":
             for inner in node["RowExpr"].get("args", ()):
-                self.group(inner, columns, level, withs)
+                self.group(inner, columns, scope)
             return
         fields = node.get("ColumnRef", {}).get("fields", ())
         if len(fields) == 1 and "String" in fields[0]:
             name = fields[0]["String"].get("sval", "")
-            if level.holding(name):
-                self.free(node, level, withs, "GROUP BY")
+            if self.names.holding(name, scope):
+                self.free(node, scope, "GROUP BY")
                 return
-        self.by_output(node, columns, level, withs, "GROUP BY")
+        self.by_output(node, columns, scope, "GROUP BY")
 
-    def by_output(self, node: Node, columns: TracedColumns, level: NameLevel, withs: Withs | None, place: str) -> None:
+    def by_output(self, node: Node, columns: TracedColumns, scope: Scope, place: str) -> None:
         """ORDER BY and the like take a bare name for an output column first, and a number for its place."""
         [(kind, body)] = node.items()
         listed = self._listed.get(id(columns))
@@ -163,4 +170,4 @@ class Places(ABC):
             if hits:
                 self.compared(hits, place, body.get("location", -1))
                 return
-        self.free(node, level, withs, place)
+        self.free(node, scope, place)

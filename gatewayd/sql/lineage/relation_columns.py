@@ -4,6 +4,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from gatewayd.catalog import Relation
+from gatewayd.sql.facts.analyze import walked
+from gatewayd.sql.facts.walk import Walk
 from gatewayd.sql.lineage.origins import STATISTICS, ColumnSource, Entangled, MarkedColumns, Plain, TracedColumn
 from gatewayd.sql.lineage.places import Places, TracedColumns
 from gatewayd.sql.text.parse import NotParsed, parse
@@ -18,7 +20,7 @@ class Relations(Places):
         self.views = views
 
     @abstractmethod
-    def inside(self, view: Relation) -> Places:
+    def inside(self, view: Relation, definition: Walk) -> Places:
         """The same for the query of a view that is read here."""
 
     def columns(self, relation: Relation) -> TracedColumns:
@@ -60,11 +62,12 @@ class Relations(Places):
             raise Entangled(f"{relation.kind} {relation.qualified} reads itself")
         try:
             tree = parse(relation.definition)
+            walk = walked(tree)
         except NotParsed:
             raise Entangled(f"the query of view {relation.qualified} cannot be read, and it reaches masked columns") from None
-        [(kind, body)] = tree.node.items()
+        [body] = tree.node.values()
         try:
-            columns = self.inside(relation).query(kind, body, None, None)
+            columns = self.inside(relation, walk).query(body)
         except Entangled:  # what it says may be of tables that the agent must not know of
             raise Entangled(f"{relation.kind} {relation.qualified} uses masked columns in ways that cannot be masked") from None
         if len(columns) != len(relation.columns) or any(column.many for column in columns):

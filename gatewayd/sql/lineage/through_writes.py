@@ -5,47 +5,41 @@ A marked column may be assigned; where it is assigned to is no reading.
 
 from collections.abc import Iterable
 
-from gatewayd.sql.lineage.names import Item, NameLevel, described
+from gatewayd.sql.facts.scope import QueryLevel
+from gatewayd.sql.lineage.names import Columns, described
 from gatewayd.sql.lineage.origins import Entangled, TracedColumn
 from gatewayd.sql.lineage.places import TracedColumns
 from gatewayd.sql.lineage.through_selects import Queries
-from gatewayd.sql.lineage.with_queries import Withs
 from gatewayd.sql.text.parse import Node
 
-_VERSIONS = {"RETURNING_OPTION_OLD": "old", "RETURNING_OPTION_NEW": "new"}
 
-
-def change(queries: Queries, kind: str, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
+def change(queries: Queries, query: QueryLevel) -> TracedColumns:
     """The columns of its RETURNING; none without one. Raises Entangled."""
-    if "withClause" in body:
-        withs = queries.open_with(body["withClause"], outer, withs)
-    match kind:
+    match query.kind:
         case "InsertStmt":
-            return _insert(queries, body, outer, withs)
+            _insert(queries, query)
         case "UpdateStmt" | "DeleteStmt":
-            return _update_or_delete(queries, body, outer, withs)
+            _update_or_delete(queries, query)
         case "MergeStmt":
-            return _merge(queries, body, outer, withs)
-        case _:
+            _merge(queries, query)
+        case kind:
             raise Entangled(f"{kind}: a masked column may be among what is read here")
+    return queries.targets(query.targets, query)
 
 
-def _insert(queries: Queries, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
-    target = queries.relation_item(body["relation"])
+def _insert(queries: Queries, query: QueryLevel) -> None:
+    body = query.body
+    [target] = map(queries.item, query.parts)
     if "selectStmt" in body:
-        [(kind, source)] = body["selectStmt"].items()
-        queries.compared(queries.query(kind, source, outer, withs), "INSERT … SELECT")
-    level = NameLevel(outer, [target], [target])
-    queries.free(body.get("cols"), level, withs, "an assignment")
+        [source] = body["selectStmt"].values()
+        queries.compared(queries.query(source), "INSERT … SELECT")
+    queries.free(body.get("cols"), query.scope, "an assignment")
     conflict = body.get("onConflictClause")
     if conflict is not None:
-        _conflict(queries, conflict, target, level, outer, withs)
-    return _returning(queries, body, [target], level, target, withs)
+        _conflict(queries, conflict, target, query)
 
 
-def _conflict(
-    queries: Queries, conflict: Node, target: Item, level: NameLevel, outer: NameLevel | None, withs: Withs | None
-) -> None:
+def _conflict(queries: Queries, conflict: Node, target: Columns, query: QueryLevel) -> None:
     """What is found to be there already tells its value. Without named columns any unique index counts."""
     infer = conflict.get("infer", {})
     elements = [node["IndexElem"] for node in infer.get("indexElems", ())]
@@ -55,46 +49,24 @@ def _conflict(
     for element in elements:
         if "name" in element:
             queries.compared(target.find(element["name"]), "ON CONFLICT")
-    queries.free(infer, level, withs, "ON CONFLICT")
-    proposed = Item("excluded", target.columns)
-    inside = NameLevel(outer, [target], [target, proposed])
-    queries.free([conflict.get("targetList"), conflict.get("whereClause")], inside, withs, "ON CONFLICT DO UPDATE")
+    queries.free(infer, query.scope, "ON CONFLICT")
+    queries.free(
+        [conflict.get("targetList"), conflict.get("whereClause")], query.proposed or query.scope, "ON CONFLICT DO UPDATE"
+    )
 
 
-def _update_or_delete(queries: Queries, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
-    target = queries.relation_item(body["relation"])
-    level = NameLevel(outer, [target], [target])
-    for node in (*body.get("fromClause", ()), *body.get("usingClause", ())):
-        level.add(*queries.from_item(node, level, level.so_far(), withs))
-    queries.free(body.get("targetList"), level, withs, "SET")
-    queries.free(body.get("whereClause"), level, withs, "WHERE")
-    return _returning(queries, body, level.parts, level, target, withs)
+def _update_or_delete(queries: Queries, query: QueryLevel) -> None:
+    for item in query.parts:
+        queries.item(item)
+    queries.free(query.body.get("targetList"), query.scope, "SET")
+    queries.free(query.body.get("whereClause"), query.scope, "WHERE")
 
 
-def _merge(queries: Queries, body: Node, outer: NameLevel | None, withs: Withs | None) -> TracedColumns:
-    target = queries.relation_item(body["relation"])
-    level = NameLevel(outer, [target], [target])
-    source, named = queries.from_item(body["sourceRelation"], level, level.so_far(), withs)
-    level.add(source, named)
-    queries.free(body.get("joinCondition"), level, withs, "MERGE … ON")
-    queries.free(body.get("mergeWhenClauses"), level, withs, "MERGE … WHEN")
-    return _returning(queries, body, [source, target], level, target, withs)
-
-
-def _returning(
-    queries: Queries, body: Node, parts: Iterable[Item], level: NameLevel, target: Item, withs: Withs | None
-) -> TracedColumns:
-    clause = body.get("returningClause")
-    if clause is None:
-        return ()
-    names = dict(_VERSIONS)
-    for node in clause.get("options", ()):
-        option = node["ReturningOption"]
-        names[option.get("option", "")] = option.get("value", "")
-    # An item called old or new hides these, so they are looked up last.
-    versions = NameLevel(level.outer, [], [Item(name, target.columns, stored=target.stored) for name in names.values()])
-    seen = NameLevel(versions, parts, level.named)
-    return queries.targets(clause.get("exprs", ()), seen, withs)
+def _merge(queries: Queries, query: QueryLevel) -> None:
+    for item in query.parts:
+        queries.item(item)
+    queries.free(query.body.get("joinCondition"), query.scope, "MERGE … ON")
+    queries.free(query.body.get("mergeWhenClauses"), query.scope, "MERGE … WHEN")
 
 
 def unmarked(columns: Iterable[TracedColumn], where: str) -> None:

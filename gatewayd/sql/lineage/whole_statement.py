@@ -2,8 +2,11 @@
 
 from typing import Final
 
+from gatewayd.catalog import Relation
+from gatewayd.sql.facts.analyze import walked
 from gatewayd.sql.facts.kinds import leftmost
 from gatewayd.sql.facts.statement import Statement
+from gatewayd.sql.facts.walk import Walk
 from gatewayd.sql.lineage.origins import Entangled, Influenced, MarkedColumns, TracedColumn
 from gatewayd.sql.lineage.through_selects import Queries
 from gatewayd.sql.lineage.through_writes import change, unmarked
@@ -30,7 +33,7 @@ def columns_of(statement: Statement, marks: MarkedColumns) -> tuple[TracedColumn
     try:
         tree = parse(statement.sql)
         [(kind, body)] = tree.node.items()
-        columns = _columns(kind, body, statement, Queries(marks, change))
+        columns = _columns(kind, body, statement, Queries(marks, walked(tree), change))
     except NotParsed as refusal:
         raise Entangled(str(refusal)) from None
     except RecursionError:
@@ -44,22 +47,28 @@ def columns_of(statement: Statement, marks: MarkedColumns) -> tuple[TracedColumn
     return columns
 
 
+def columns_of_relation(relation: Relation, marks: MarkedColumns) -> tuple[TracedColumn, ...]:
+    """The columns that reading a table or view gives. Raises Entangled for a view whose query uses marked columns other than
+    plainly."""
+    return Queries(marks, Walk({}), change).columns(relation)
+
+
 def _columns(kind: str, body: Node, statement: Statement, queries: Queries) -> tuple[TracedColumn, ...]:
     match kind:
         case "SelectStmt":
-            columns = queries.select(body, None, None)
+            columns = queries.query(body)
             if "intoClause" in leftmost(body):
                 unmarked(columns, "SELECT INTO")
             return columns
         case "InsertStmt" | "UpdateStmt" | "DeleteStmt" | "MergeStmt":
-            return queries.query(kind, body, None, None)
+            return queries.query(body)
         case "ExplainStmt":
             [(inner_kind, inner)] = body["query"].items()
             _columns(inner_kind, inner, statement, queries)
             return ()
         case "CreateTableAsStmt":
-            [(inner_kind, inner)] = body["query"].items()
-            unmarked(queries.query(inner_kind, inner, None, None), statement.kind)
+            [inner] = body["query"].values()
+            unmarked(queries.query(inner), statement.kind)
             return ()
         case "VariableShowStmt":
             return ()
