@@ -42,7 +42,7 @@ def test_a_group_and_its_rule_are_made_on_the_page_and_two_people_approve(desk: 
     page.get_by_role("button", name="Remove Grace Hopper from Finance").click()
     page.get_by_role("button", name="Remove Ada Lovelace from Finance").click()
     expect(page.get_by_text("nobody can approve what this rule is about")).to_be_visible()
-    page.goto(f"/projects/{here}/approvals/{held(world, here)}")
+    page.goto(f"/projects/{here}/approvals/{held(world, here, 'DELETE FROM orders WHERE id = 8')}")
     expect(page.get_by_text("Nobody can approve this.")).to_be_visible()
     expect(page.get_by_role("button", name="Approve once")).to_have_count(0)
     page.get_by_role("button", name="Deny").click()
