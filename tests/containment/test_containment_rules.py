@@ -1,5 +1,6 @@
 """What counts as reading a source, and what a tainted grant is held to, without a database (docs/policy.md, Containment)."""
 
+import msgspec
 import pytest
 
 from gatewayd.catalog import Catalog, Function, Relation, unread
@@ -138,6 +139,26 @@ def test_what_a_tainted_grant_may_do(sql: str, rule: str | None) -> None:
 )
 def test_writes_may_be_held_for_a_person_instead(sql: str, outcome: type) -> None:
     assert isinstance(decide(analyze(sql), BY_HAND, CATALOG, tainted=True), outcome)
+
+
+def test_a_listed_function_that_may_change_things_counts_as_a_write_of_a_tainted_grant() -> None:
+    listed = policy(WRITING + "functions: {allow: [public.bump]}\ntaint: {sources: [tickets]}")
+    bump = Function(30004, "public", "bump", "volatile", False, "plpgsql", None, 0)
+    catalog = msgspec.structs.replace(CATALOG, functions={**CATALOG.functions, bump.oid: bump})
+    assert isinstance(decide(analyze("SELECT bump()"), listed, catalog), Allowed)
+    refused = decide(analyze("SELECT bump()"), listed, catalog, tainted=True)
+    assert isinstance(refused, Denied)
+    assert "function public.bump may change things" in refused.reason
+
+
+def test_a_write_that_waits_for_a_person_tells_that_it_was_contained_and_what_it_reads() -> None:
+    held = decide(analyze("INSERT INTO orders SELECT * FROM orders"), BY_HAND, CATALOG, tainted=True)
+    assert isinstance(held, Held)
+    assert held.allowed.is_contained
+    gated = policy(WRITING + "approvals: {writes: true}\ntaint: {sources: [tickets], contain: {writes: hold}}")
+    held = decide(analyze("INSERT INTO orders SELECT * FROM tickets"), gated, CATALOG)
+    assert isinstance(held, Held)
+    assert held.allowed.reads_source == "public.tickets"
 
 
 def test_a_tainted_grant_is_never_permitted_more() -> None:

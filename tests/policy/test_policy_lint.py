@@ -37,7 +37,7 @@ CATALOG = Catalog(
 
 
 def policy_of(text: str) -> Policy:
-    policy = load_policies(text, {}, mask_salt=True, features={}).single
+    policy = load_policies(text, {}, approval_gate=True, mask_salt=True, features={}).single
     assert policy is not None
     return policy
 
@@ -65,6 +65,25 @@ def test_a_careful_policy_has_none() -> None:
         ("table_access: {tables: {pg_catalog.pg_authid: read}}", "high", 'table_access.tables."pg_catalog.pg_authid"', "opens"),
         ("functions: {allow: ['geo.*']}", "medium", "functions.allow", "geo.* allows every function"),
         ("limits: {max_rows: 100000}", "medium", "limits.max_rows", "100000"),
+        ("approvals: {writes: true}", "low", "approvals", "no write is permitted"),
+        (
+            "table_access: {default: read_write}\nguardrails: {block_dml: true}\napprovals: {writes: true}",
+            "low",
+            "approvals",
+            "no write is permitted",
+        ),
+        (
+            "table_access: {default: read_write}\nguardrails: {block_unqualified_dml: false}\napprovals: {row_changes: true}",
+            "medium",
+            "approvals.whole_table_writes",
+            "writes of whole tables do not",
+        ),
+        (
+            "table_access: {default: read_write}\napprovals: {writes: true, preview: false}",
+            "low",
+            "approvals.preview",
+            "how many rows",
+        ),
         ("limits: {max_bytes: 100000000}", "medium", "limits.max_bytes", "memory"),
         ("limits: {statement_timeout_ms: 3600000}", "medium", "limits.statement_timeout_ms", "runaway"),
         ("limits: {lock_timeout_ms: 60000}", "medium", "limits.lock_timeout_ms", "wait"),
