@@ -80,7 +80,10 @@ PAGES: Final = (
     PageCase("reviewers", "/projects/{shop}/reviewers", "Reviewers", ("table:Rules", "button:Add the rule", "heading:Finance")),
     PageCase("reviewers-none", "/projects/{empty}/reviewers", "Reviewers", ("button:Make the group",), picture=False),
     PageCase("reviewers-read", "/projects/{shop}/reviewers", "Reviewers", ("table:Rules",), who="carl", picture=False),
-    PageCase("grants", "/projects/{shop}/shape-grants", "Grants for shapes", ("table:Grants", "button:Revoke")),
+    PageCase(
+        "grants", "/projects/{shop}/shape-grants", "Grants for shapes",
+        ("table:Grants", "button:Revoke the grant of Grace Hopper"),
+    ),
     PageCase("grants-none", "/projects/{empty}/shape-grants", "Grants for shapes", ("heading:No grant yet",), picture=False),
     PageCase("approval-hostile", "/projects/{shop}/approvals/{hostile_write}", "Write that asks", picture=False),
     PageCase("approval-long", "/projects/{shop}/approvals/{long_write}", "Write that asks", picture=False),
