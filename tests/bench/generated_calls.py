@@ -18,7 +18,7 @@ from gatewayd.audit.ids import ulid_text, ulid_value
 from gatewayd.audit.leaf import DETAIL_KEYS, commitment_of, leaf_of
 from gatewayd.audit.rows import row_of
 from gatewayd.control.audit import rollup, statement_days
-from gatewayd.control.audit.batch import _keys
+from gatewayd.control.audit.batch import keys_of
 from gatewayd.sql.text.redact import redacted
 
 TABLES: Final = (
@@ -159,7 +159,7 @@ class Project:
             fields = msgspec.json.decode(_encode(payload), type=dict[str, object])
             fields |= {key: "" for key in DETAIL_KEYS if key in fields}
             who = (query.database, query.agent.name)
-            keys = _keys(self.project_id, event_type, *who, query.agent.token_id, fields, statement.fingerprint)
+            keys = keys_of(self.project_id, event_type, *who, query.agent.token_id, fields, statement.fingerprint)
             stored = (
                 event_type, query.tenant_id, query.database, query.agent.name, query.agent.version,
                 "t" if query.intent is not None else "f", _uuid(query.agent.token_id), _encode(fields).decode(), SCHEMA_VERSION,

@@ -4,8 +4,8 @@ from playwright.sync_api import expect
 
 from gatewayd.control.projects.change import SET_TERMS
 from gatewayd.control.projects.terms import ProjectTerms, terms_text
+from tests.console.deciding import deciders, held, shop
 from tests.console.desk import Desk
-from tests.console.test_deciding import deciders, held, shop
 from tests.console.world import World
 
 

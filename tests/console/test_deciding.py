@@ -1,27 +1,11 @@
 """Deciding about a held write: by keyboard alone, without script, and when somebody else was quicker."""
 
-from functools import partial
-
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from gatewayd.approvals.messages import Preview
+from tests.console.deciding import deciders, held, shop
 from tests.console.desk import Desk
-from tests.console.held import ask_for
-from tests.console.running import project
 from tests.console.world import World
-
-
-def shop(world: World) -> str:
-    """A project of the test's own."""
-    return world.do(lambda console: project(world, console, f"Shop {console.new_id()}", ("main",)))
-
-
-def held(world: World, at: str, sql: str = "DELETE FROM orders WHERE id = 7", **changes: object) -> str:
-    return world.do(partial(ask, world, at, sql, changes))
-
-
-async def ask(world: World, at: str, sql: str, changes: dict[str, object], console: object) -> str:
-    return await ask_for(console, world.org, at, sql, **changes)  # type: ignore[arg-type]  # the console that `do` gives
 
 
 def test_a_write_is_denied_by_keyboard_alone_without_script(desk: Desk, world: World) -> None:
@@ -62,13 +46,6 @@ def test_who_decides_after_somebody_else_is_told_and_changes_nothing(desk: Desk,
     grace.get_by_role("button", name="Deny").click()
     expect(grace.get_by_text("Your decision came too late")).to_be_visible()
     expect(grace.get_by_text("approved", exact=True)).to_be_visible()
-
-
-def deciders(desk: Desk, path: str) -> tuple[Page, Page]:
-    pages = desk.page("grace"), desk.page("ada")
-    for page in pages:
-        page.goto(path)
-    return pages
 
 
 def test_what_differs_from_the_one_approved_before_is_marked(desk: Desk, world: World) -> None:

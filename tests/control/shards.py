@@ -17,7 +17,7 @@ import msgspec
 from gatewayd.control.store.connection import StoreConnection
 from gatewayd.control.store.statement import Copy, Statement
 from gatewayd.control.store.store import Store, Transaction
-from tests.control.test_control_portable import Facts, owner_column
+from tests.control.portable import Facts, owner_column
 
 pglast: Any = importlib.import_module("pglast")
 pg: Any = importlib.import_module("pglast.ast")

@@ -5,7 +5,7 @@ import io
 import sqlite3
 import stat
 import tarfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 from datetime import date
 from pathlib import Path
@@ -18,7 +18,7 @@ from gatewayd.control.backup.archive import MANIFEST, SEAL, ArchiveProblem, Mani
 from gatewayd.control.backup.backup import BackupProblem, back_up
 from gatewayd.control.backup.restore import RestoreProblem, restore
 from gatewayd.control.console import Console, now_ms
-from gatewayd.control.settings import ControlSettings, load_control_settings, with_secrets
+from gatewayd.control.settings import ControlSettings, with_secrets
 from gatewayd.control.store.days import day_of, drop_days, make_days
 from gatewayd.control.store.statement import events_table
 from gatewayd.control.store.store import Store
@@ -27,34 +27,10 @@ from tests.conftest import Postgres, reserved_port
 from tests.control.approval_world import make_world
 from tests.control.conftest import OWNER, PASSWORD, found, serving
 from tests.control.linked_rig import READS, SHOP, WRITES, Agent, linked, new_project, until
+from tests.control.places import MakePlace, address
 
 PROJECT = "01JDZ3NDEKTSV4RRFFQ69G5FAV"
 COUNTS = "SELECT coalesce(string_agg(relname, ' '), '') FROM pg_class WHERE relnamespace = 'public'::regnamespace"
-MakePlace = Callable[[str], ControlSettings]
-
-
-@pytest.fixture
-async def place(postgres: Postgres, tmp_path: Path) -> AsyncIterator[MakePlace]:
-    """A new empty store and a state folder that is not there yet."""
-    with reserved_port() as port:
-
-        def make(name: str) -> ControlSettings:
-            environ = {
-                "GATEWAY_SELF_HOST": "1",
-                "CONTROL_DATABASE_URL": postgres.create_database(),
-                "CONTROL_STATE_DIR": str(tmp_path / name),
-                "CONTROL_PORT": str(port),
-                "CONTROL_LOG_LEVEL": "error",
-                "CONTROL_SHUTDOWN_GRACE_S": "1",
-            }
-            return load_control_settings(environ)
-
-        yield make
-
-
-def address(settings: ControlSettings) -> str:
-    assert settings.database_url is not None
-    return settings.database_url.reveal()
 
 
 def assert_nothing_written(settings: ControlSettings, postgres: Postgres) -> None:

@@ -29,8 +29,8 @@ from tests.conftest import Postgres, reserved_port
 from tests.control.browser import Browser
 from tests.control.conftest import found, serving
 from tests.control.linked_rig import READS, SHOP, WRITES, Agent, At, Project, linked, new_project, until
+from tests.control.places import MakePlace, place
 from tests.control.system.switch import Switch
-from tests.control.test_control_backup import MakePlace, place
 
 __all__ = ("place",)
 

@@ -12,8 +12,8 @@ from tests.conftest import Postgres
 from tests.control.conftest import Plane, found, serving
 from tests.control.gateway_of_tests import TestGateway
 from tests.control.linked_rig import Project, new_project
+from tests.control.portable import keys, owner_column, statements
 from tests.control.shards import ShardedStore, route_of, shard_of
-from tests.control.test_control_portable import keys, owner_column, statements
 
 SHARDS = 3
 PROJECTS = 3

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from gatewayd.audit.tree import CompactRange, root_from_inclusion
+from gatewayd.control.bounds import ControlBounds
 from gatewayd.control.console import Console
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store
-from gatewayd.control.trail import routes as trail_routes
 from gatewayd.control.trail.heads import KEPT, KeptHead, inclusion, keep
 from gatewayd.control.trail.proof import ExportedAct, TrailHead, TrailRefused, check, check_export, open_head, sign_head
 from gatewayd.control.trail.record import Act, record
@@ -74,10 +74,10 @@ def keys_of(lines: list[str]) -> list[VerifierKey]:
     return [verifier_key(msgspec.json.decode(lines[-1])["key"])]
 
 
+@pytest.mark.parametrize("bounds", [ControlBounds(trail_rows=3)])
 async def test_an_export_proves_itself_over_its_pages_and_on_the_command_line(
-    plane: Plane, owner: Browser, project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    plane: Plane, owner: Browser, project: Project, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(trail_routes, "EXPORT_ROWS", 3)
     lines = await lines_of(owner)
     found = check_export(lines, keys_of(lines))
     actions = [act["action"] for act in found.acts]

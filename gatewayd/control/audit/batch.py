@@ -153,7 +153,7 @@ def _row(row: PushedRow, instance: str, origin: Origin, known: dict[str, str], f
             columns["agent_intent"] is not None, ids.token_id,
             _encode(payload).decode(), schema_version, commitment,
             row.details != "full" or not is_whole,
-            _keys(origin.project_id, kind, database or "", agent, ids.token_id, payload, known.get(query_id)),
+            keys_of(origin.project_id, kind, database or "", agent, ids.token_id, payload, known.get(query_id)),
         )
     )  # fmt: skip
     details: bytes | None = facts.details if row.details == "full" else None
@@ -189,7 +189,7 @@ class _Ids:
         return found
 
 
-def _keys(
+def keys_of(
     project: str,
     kind: str,
     database: str,

@@ -17,7 +17,6 @@ from gatewayd.control.web.answer import Answer, Refusal, json
 from gatewayd.control.web.call import Call
 from gatewayd.control.web.route import Route
 
-EXPORT_ROWS: Final = 5000
 _ROWS: Final = 100
 _ALL: Final = "/api/v1/trail"
 _COLUMNS: Final = ("seq", "time", "action", "person", "project", "target", "details")
@@ -100,7 +99,7 @@ async def export(call: Call) -> Answer:
     newest = await head_of(call.console.store, call.org_id)
     size = newest.size if newest is not None else 0
     after, until = number(call, "after", 0), min(number(call, "until", size), size)
-    events = await call.console.store.rows(Event, EVENTS, call.org_id, after, until, EXPORT_ROWS)
+    events = await call.console.store.rows(Event, EVENTS, call.org_id, after, until, call.console.bounds.trail_rows)
     is_last = not events or events[-1].seq >= until
     if kind == "csv":
         body, content_type = _csv(events, with_head=after == 0), "text/csv; charset=utf-8"
