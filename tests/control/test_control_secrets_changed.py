@@ -179,6 +179,7 @@ async def test_replicas_with_different_rings_do_not_take_back_each_other_s_trust
     for ahead, behind in (
         (with_ring(first, second), with_ring(first)),
         (with_ring(second, first), with_ring(first, second)),
+        (with_ring(second), with_ring(second, first)),
     ):
         await settle_trust(ahead)
         settled = (await trust_in_force(ahead)).version

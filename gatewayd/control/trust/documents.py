@@ -63,10 +63,9 @@ async def _follow(tx: Transaction, newest: TrustRow | None, ring: Ring, now_ms: 
 
 
 def suffices(held: Trust, ring: Ring, now_ms: int) -> bool:
-    """Whether gateways that believe `held` believe all that is signed with this ring."""
-    return _lasting(held, now_ms) >= _publics(ring) and held.root_from_now_on in {
-        public_text(key.public) for key in root_keys(ring)
-    }
+    """Whether gateways that believe `held` believe what is signed with the current value, below a root of the ring."""
+    current = public_text(working_keys(ring)[0].public)
+    return current in _lasting(held, now_ms) and held.root_from_now_on in {public_text(key.public) for key in root_keys(ring)}
 
 
 def next_document(held: Trust | None, ring: Ring, now_ms: int, fresh_issuer: str) -> tuple[int, bytes] | None:

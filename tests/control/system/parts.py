@@ -12,6 +12,7 @@ import trio
 
 from tests.cli.gatewayd_process import COMMAND, environment
 
+SERVES: Final = b"gatewayd control serves"
 UNEXPECTED: Final = '"msg":"unexpected failure"'
 
 
@@ -24,6 +25,7 @@ class Part:
         self._words: Final = words
         self._variables: Final = dict(variables)
         self._process: subprocess.Popen[bytes] | None = None
+        self._begins = 0
 
     @property
     def pid(self) -> int:
@@ -35,6 +37,7 @@ class Part:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
+        self._begins = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*COMMAND, *self._words],
@@ -91,6 +94,11 @@ class Part:
                     return line
             await trio.sleep(0.05)
         raise AssertionError(f"{self.name} ended without {words!r}: {self.log.read_text(encoding='utf-8')[-3000:]}")
+
+    async def until_served(self) -> None:
+        """Until this life of a control plane serves, or has ended."""
+        while self.is_running and SERVES not in self.log.read_bytes()[self._begins :]:  # noqa: ASYNC110  # of another process
+            await trio.sleep(0.05)
 
     def unexpected(self) -> list[str]:
         """The lines that say that something of ours failed."""
