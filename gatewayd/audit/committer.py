@@ -40,11 +40,18 @@ class Committer:
     """
 
     def __init__(
-        self, file: AuditFile, lock: OwnershipLock, reopen: Callable[[], AuditFile], last_head: LastHead, pace: Pace
+        self,
+        file: AuditFile,
+        lock: OwnershipLock,
+        reopen: Callable[[], AuditFile],
+        last_head: LastHead,
+        pace: Pace,
+        clock_s: Callable[[], float] = monotonic,
     ) -> None:
         self.pace = pace
+        self._clock_s = clock_s
         self.owner = threading.Lock()
-        self.committed_at = monotonic()
+        self.committed_at = self._clock_s()
         self.owes_checkpoint = False
         self._file: AuditFile | None = file
         self._lock = lock
@@ -52,7 +59,7 @@ class Committer:
         self._reopen = reopen
         self._last_head = last_head
         self._syncs_each = file.synchronous == "full"
-        self._head_at = monotonic()
+        self._head_at = self._clock_s()
         self._unsigned_since: float | None = None
         self._ids = RisingIds(os.urandom)
         self.generation = 1
@@ -80,7 +87,7 @@ class Committer:
         """Takes a batch and writes it, if that needs no waiting; else None, and the batch waits as before."""
         file = self._file
         is_threads = self._next_syncs or self._syncs_each or self.log_is_long
-        if file is None or is_threads or monotonic() < self._slow_until:
+        if file is None or is_threads or self._clock_s() < self._slow_until:
             return None
         batch, characters = self._take_batch()
         if characters <= _AT_ONCE_CHARACTERS:
@@ -145,21 +152,33 @@ class Committer:
     def unsigned_s(self) -> float:
         """How long the oldest row without a signed head has waited for one, 0 when there is none. For any thread."""
         since, file = self._unsigned_since, self._file
-        return 0.0 if since is None or file is None or file.size == file.head_size else monotonic() - since
+        return 0.0 if since is None or file is None or file.size == file.head_size else self._clock_s() - since
 
     def head_due_s(self) -> float | None:
         """Seconds until a head is to be made, None while every row is under one."""
         if self._file is None or self._file.size == self._file.head_size:
             return None
-        return max(self._head_at + self.pace.head_s - monotonic(), 0.0)
+        pace, now = self.pace, self._clock_s()
+        settled_at = (self._unsigned_since or now) + min(pace.settle_s, pace.head_s)
+        return max(self._head_at + pace.head_s - now, settled_at - now, 0.0)
 
     def draft_head(self) -> tuple[AuditFile, HeadDraft] | None:
         """What the next head is to be over; the log is to be synced, without being the owner, before it goes to `keep_head`."""
-        self._head_at = monotonic()  # also of one that fails: the next is tried after the same time
+        self._head_at = self._clock_s()  # also of one that fails: the next is tried after the same time
         if self._file is None or not self._file.is_in_place():
             return None
         draft = self._file.draft_head()
         return None if draft is None else (self._file, draft)
+
+    def head_now(self, file: AuditFile) -> tuple[str | None, bool]:
+        """The head over all that is committed, and whether it was made now: then it is kept outside of the file, too."""
+        before = file.head_size
+        note = file.head_now()
+        is_new = note is not None and file.head_size != before
+        if note is not None and is_new:
+            self._last_head.write(note)
+            self._unsigned_since = None
+        return note, is_new
 
     def keep_head(self, file: AuditFile, draft: HeadDraft) -> str | None:
         """The signed note, None when the file cannot take it: then the next commit meets the same cause."""
@@ -173,7 +192,7 @@ class Committer:
             return None
         if note is not None:
             self._last_head.write(note)
-            self._unsigned_since = None if file.size == file.head_size else monotonic()
+            self._unsigned_since = None if file.size == file.head_size else self._clock_s()
         return note
 
     def close(self) -> None:
@@ -219,6 +238,7 @@ class Committer:
             if not ticket.error:
                 rows += [(self._ids.next(row.ts_ms), row) for row in ticket.rows]
                 written.append((ticket, rows[-1][0]))
+        is_all_signed = file.size == file.head_size
         if rows:
             file.insert(rows)
             if not file.is_in_place():
@@ -231,9 +251,9 @@ class Committer:
         outcome.rows = len(rows)
         outcome.generation = self.generation
         outcome.wal_bytes = file.wal_bytes()
-        self.committed_at = monotonic()
+        self.committed_at = self._clock_s()
         self.owes_checkpoint = True
-        if self._unsigned_since is None:
+        if is_all_signed or self._unsigned_since is None:
             self._unsigned_since = self.committed_at
         self._log_pages += _PAGES_PER_COMMIT + characters // _PAGE_BYTES
         outcome.commit_s = perf_counter() - began

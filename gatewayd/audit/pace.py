@@ -8,6 +8,9 @@ class Pace(msgspec.Struct, frozen=True):
     """Without a commit, until the log is carried into the file."""
     head_s: float = 60.0
     """Between two signed heads, at least."""
+    settle_s: float = 2.0
+    """From the first row without a head to the head, at least: so that one head covers all rows of a query that comes alone.
+    Else it would cover the first of them, and the others would wait for the next one."""
     slow_s: float = 0.05
     """A commit in memory that took this long met a disk after all, or a crowded machine."""
     slow_for_s: float = 10.0

@@ -58,12 +58,24 @@ class CommitQueue:
         self._last_commit_s = 0.0
         self._available = True
         self._generation = committer.generation
+        self.signed: str | None = None
+        """The newest head that was signed since the start."""
         self._room = trio.lowlevel.ParkingLot()
         self._committer = committer
-        self._thread = WriterThread(committer, self._deliver, _log_head, self._note_crash)
+        self._thread = WriterThread(committer, self._deliver, self.note_head, self._note_crash)
         self._at_work = trio.CancelScope(shield=True)
         self._has_work = False
         self._resting: trio.lowlevel.Task | None = None
+
+    def note_head(self, note: str) -> None:
+        """Tells of a new head: the journal, and whatever collects it, is the witness."""
+        self.signed = note
+        head = unproved_head(note)
+        log.info(log.AUDIT_CHECKPOINT, instance=head.instance, size=head.size, note=note)
+
+    def head_now(self, file: AuditFile) -> tuple[str | None, bool]:
+        """In the thread: the head over all that is committed, and whether it was made now."""
+        return self._committer.head_now(file)
 
     def check_open(self) -> None:
         if self._is_closed or self.crash is not None:
@@ -239,8 +251,3 @@ class CommitQueue:
         self._deliver(outcome)
         for chore in self._thread.abandon():
             chore.done(AuditFileUnusable(self._path, _STOPPED))
-
-
-def _log_head(note: str) -> None:
-    head = unproved_head(note)
-    log.info(log.AUDIT_CHECKPOINT, instance=head.instance, size=head.size, note=note)

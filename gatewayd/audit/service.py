@@ -250,7 +250,16 @@ class Audit:
 
     async def head(self) -> str | None:
         """A signed head over all that is committed when this returns; None when nothing was recorded in this instance yet."""
-        return await self.call(lambda file: file.head_now())
+        note, is_new = await self.call(self._queue.head_now)
+        if is_new and note is not None:
+            self._queue.note_head(note)
+        self._queue.signed = note or self._queue.signed
+        return note
+
+    @property
+    def signed(self) -> str | None:
+        """The newest head that was signed since the start, by itself or on demand."""
+        return self._queue.signed
 
     async def begin_instance(self, reason: Reason, first_seq: int | None = None) -> Meta:
         """Begins a new instance: at the next seq, or at `first_seq` of the present one, whose rows from there on are then the

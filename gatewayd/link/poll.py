@@ -32,8 +32,9 @@ LEAST_S: Final = 1.0
 """Between two polls, where the first brought nothing: a control plane that does not hold them must not be flooded."""
 MOST_S: Final = 300.0
 CUT_S: Final = 30.0
-NOTE_S: Final = 60.0
 NOTE_WITHIN_S: Final = 2.0
+LAST_S: Final = 1.0
+"""How long the last word may take when the gateway stops."""
 KEEP_FRESHNESS_MS: Final = 60_000
 LOOK_S: Final = 1.0
 
@@ -74,7 +75,6 @@ class Poll:
         self._failures = 0
         self._behind = False
         self._note: str | None = None
-        self._noted_at = 0.0
         self._waiting: trio.CancelScope | None = None
         self._said: object = None
         self._urls_told: set[str] = set()
@@ -88,14 +88,27 @@ class Poll:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         task_status.started()
-        while True:
-            await self._accept_version()
-            await self._enforcement.again()
-            await trio.sleep(await self._once())
+        try:
+            while True:
+                await self._accept_version()
+                await self._enforcement.again()
+                await trio.sleep(await self._once())
+        except trio.Cancelled:
+            await self._last_word()
+            raise
+
+    async def _last_word(self) -> None:
+        """The head over what a stop leaves: else the proofs of the last minute would wait for the next start."""
+        if self._failures or not self.answered.is_set():
+            return
+        with trio.move_on_after(LAST_S, shield=True), contextlib.suppress(AuditUnavailable, Unreachable, RequestRefused):
+            note = await self._gateway.audit.head()
+            if note is not None and note != self._note:
+                await self._control.send(self._control.numbered("poll", self._body(0.0, note)), LAST_S, self.trust)
 
     async def watch(self) -> None:
         """What may change while a poll is held: the age of the bundle in force, whose clock starts with the last freshness
-        statement that names it, and what was said of this gateway, which is then said anew at once."""
+        statement that names it; and what was said of this gateway or signed by it, which is then said anew at once."""
         while True:
             if self._waiting is not None and self._said != self._news():
                 self._waiting.cancel()
@@ -128,7 +141,8 @@ class Poll:
     async def _ask(self, wait_s: float) -> bool | None:
         """Whether the bundle of the answer was taken, None where there is none. Raises Unreachable, RequestRefused."""
         control = self._control
-        sent = control.numbered("poll", self._body(wait_s, await self._newest_note()))
+        self._note = await self._newest_note()
+        sent = control.numbered("poll", self._body(wait_s, self._note))
         self._said = self._news()
         with trio.CancelScope() as self._waiting:  # nothing but the waiting: what an answer brought is taken whole
             answered = await control.send(sent, wait_s + ANSWER_S, self.trust)
@@ -211,7 +225,7 @@ class Poll:
         """What the control plane is to hear of soon."""
         databases = self._gateway.databases.items()
         answers = tuple((name, database.refresher.statistics().answers, database.catalog.is_read) for name, database in databases)
-        return self._standing.state, self._standing.problem, answers
+        return self._standing.state, self._standing.problem, answers, self._gateway.audit.signed
 
     def _body(self, wait_s: float, note: str | None) -> PollBody:
         enforcement, standing = self._enforcement, self._standing
@@ -236,12 +250,13 @@ class Poll:
         )
 
     async def _newest_note(self) -> str | None:
-        """A signed head for the control plane to keep, made anew at most every NOTE_S; without one the poll goes all the same."""
-        if self._note is None or trio.current_time() - self._noted_at >= NOTE_S:
+        """The newest signed head, for the control plane to keep; the audit makes them at its own pace. The first poll asks for
+        one over what is there already; without one it goes all the same."""
+        audit = self._gateway.audit
+        if not self.answered.is_set():
             with trio.move_on_after(NOTE_WITHIN_S), contextlib.suppress(AuditUnavailable):
-                self._note = await self._gateway.audit.head()
-                self._noted_at = trio.current_time()
-        return self._note
+                return await audit.head()
+        return audit.signed
 
     def _begin_freshness(self) -> None:
         """The clock goes on over a restart. Set back, it cannot make an old bundle younger than its last word."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gatewayd.audit.heads import unproved_head
 from tests.cli.gatewayd_process import serving
 from tests.conftest import Postgres
 from tests.link.link_rig import INDEXER, POLICY, SHOP, linked
@@ -68,6 +69,10 @@ def test_a_restored_file_forks_once_and_the_control_plane_has_every_event(shop: 
             gateway.query("SELECT 1")
             control.wait_for_rows(lambda rows: len(rows) == 4)
             gateway.running.stop()
+        note = control.the_gateway().statuses[-1].note
+        assert note is not None
+        assert unproved_head(note).size == 4  # its last word was the head over all that it leaves, which the journal has, too
+        assert note in [each.get("note") for each in told(gateway.running.text)]
         shutil.copy(tmp_path / "audit.db", tmp_path / "backup.db")
         with linked(listener, shop, tmp_path, free_port) as gateway:
             gateway.query("SELECT 2")
