@@ -12,7 +12,7 @@ import pytest
 from gatewayd.audit.proof import ProofRefused, check_proof
 from gatewayd.audit.tree import CompactRange, inclusion_proof, range_from, root_from_inclusion
 from gatewayd.control.audit import findings, tiles
-from gatewayd.control.audit.export import as_csv
+from gatewayd.control.audit.export import queries_as_csv
 from gatewayd.control.audit.findings import Finding
 from gatewayd.control.audit.one_query import find_events, shown
 from gatewayd.control.audit.proof_text import prove
@@ -280,7 +280,7 @@ def test_no_cell_of_an_export_is_a_formula() -> None:
             "q", "g", 1, text, "denied", text, None, None, text, text, False, None, None, None, None, text, [text], 1, 1,
             None, None, False,
         )  # fmt: skip
-        head, row = csv.reader(io.StringIO(as_csv([query]).decode()))
+        head, row = csv.reader(io.StringIO(queries_as_csv([query]).decode()))
         assert len(head) == len(row)
         assert not [cell for cell in row if cell.lstrip(" ")[:1] in tuple("=+-@\t＝")]
         assert f"'{text}" in row

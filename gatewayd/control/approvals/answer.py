@@ -12,7 +12,7 @@ import msgspec
 from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, Outcome, Pending, Status, StatusAsked, Wait
 from gatewayd.approvals.rules import OPEN_OF_ONE, NotAsked, RequestStanding, TooManyOpen, newest_says, status_of
 from gatewayd.audit.ids import is_ulid
-from gatewayd.control.approvals import requests
+from gatewayd.control.approvals import attempts, requests
 from gatewayd.control.approvals.grants import claim_grant
 from gatewayd.control.approvals.requests import Answered, Asker, begin_change, key_of, request_of, token_of
 from gatewayd.control.console import Console
@@ -115,6 +115,7 @@ class _Asking:
             number = await begin_change(tx, asker.project_id)
             found = await self._found(tx, project) or await self._opened(tx, terms_of(project.settings), number)
         if isinstance(found, Pending):
+            await tx.run(attempts.KEEP, asker.project_id, self._ask.query_id, found.approval_id)
             url = f"{self._public_url}/projects/{asker.project_id}/approvals/{found.approval_id}"
             return msgspec.structs.replace(found, review_url=url)
         return found

@@ -1,4 +1,4 @@
-"""Removes what has ended: pending requests that expired, requests and claims that are older than their project keeps its audit.
+"""Removes what has ended: pending requests that expired; requests, attempts and claims older than the project keeps its audit.
 By one replica at a time. No answer depends on it."""
 
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 import trio
 
 from gatewayd.audit.ids import new_ulid
+from gatewayd.control.approvals import attempts
 from gatewayd.control.approvals.requests import DROP_EXPIRED
 from gatewayd.control.audit.retention import kept_projects
 from gatewayd.control.console import Console
@@ -46,6 +47,6 @@ async def sweep(console: Console) -> None:
     for project in await kept_projects(console):
         await console.store.run(DROP_EXPIRED, project.project_id, now_ms)
         before = new_ulid(max(0, now_ms - (project.retention_days + 1) * _DAY_MS), bytes)
-        for statement in (FORGET, FORGET_CLAIMS, FORGET_VOTES):
+        for statement in (FORGET, FORGET_CLAIMS, FORGET_VOTES, attempts.FORGET):
             while await console.store.run(statement, project.project_id, before, _CHUNK) >= _CHUNK:
                 pass

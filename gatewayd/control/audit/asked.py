@@ -1,6 +1,6 @@
 """What a request asks of the audit: the filters in its address, its page of queries, its one query, and the proof of that."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from urllib.parse import urlencode
@@ -8,11 +8,12 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from gatewayd.control.audit.one_query import find_events
+from gatewayd.control.approvals.attempts import held_writes
+from gatewayd.control.audit.one_query import OneQuery, find_events, shown
 from gatewayd.control.audit.proof_text import NoProof, Proof, prove
 from gatewayd.control.audit.search import BadSearch, Filters, FoundEvents, FoundPage, search_events
-from gatewayd.control.audit.stored import StoredEvent
-from gatewayd.control.audit.summary import summary_of
+from gatewayd.control.audit.stored import WHOLE, StoredEvent
+from gatewayd.control.audit.summary import QuerySummary, summary_of
 from gatewayd.control.web.answer import Refusal
 from gatewayd.control.web.call import Call
 
@@ -33,14 +34,22 @@ def filters_of(query: Mapping[str, str], zone: str = "UTC") -> Filters:
         raise Refusal(400, str(wrong)) from None
 
 
-async def find_page(call: Call) -> FoundPage:
-    """Raises Refusal."""
-    found = await find_events_page(call, 50)
-    return FoundPage([summary_of(each) for each in found.queries], found.next, found.searched_back_to)
+async def find_page(call: Call, most: int = WHOLE) -> FoundPage:
+    """Of long statements, the first `most` characters. Raises Refusal."""
+    found = await find_events_page(call, 50, most)
+    return FoundPage(await summaries(call, found.queries), found.next, found.searched_back_to)
 
 
-async def find_events_page(call: Call, rows: int) -> FoundEvents:
-    """Raises Refusal."""
+async def summaries(call: Call, queries: Sequence[list[StoredEvent]]) -> list[QuerySummary]:
+    """One for each, with what became of those that were held and not decided."""
+    found = [summary_of(each) for each in queries]
+    undecided = [each.query_id for each in found if each.outcome == "undecided"]
+    held = await held_writes(call.console, call.project.project_id, undecided)
+    return [msgspec.structs.replace(each, held=held.get(each.query_id)) for each in found]
+
+
+async def find_events_page(call: Call, rows: int, most: int = WHOLE) -> FoundEvents:
+    """Of long statements, the first `most` characters. Raises Refusal."""
     query = call.incoming.query
     try:
         return await search_events(
@@ -50,6 +59,7 @@ async def find_events_page(call: Call, rows: int) -> FoundEvents:
             call.console.now_ms(),
             query.get("cursor") or None,
             rows=rows,
+            most=most,
         )
     except BadSearch as bad:
         raise Refusal(400, str(bad)) from None
@@ -67,6 +77,13 @@ async def events_of_query(call: Call) -> list[StoredEvent]:
     if not events:
         raise Refusal(404, "there is nothing here")
     return events
+
+
+async def query_of(call: Call, events: list[StoredEvent]) -> OneQuery:
+    query = shown(events)
+    held = await held_writes(call.console, call.project.project_id, [query.summary.query_id])
+    summary = msgspec.structs.replace(query.summary, held=held.get(query.summary.query_id))
+    return msgspec.structs.replace(query, summary=summary)
 
 
 async def proof_or_why_not(call: Call, events: list[StoredEvent]) -> tuple[Proof | None, str | None]:

@@ -50,7 +50,7 @@ async def find_events(store: Store, project_id: str, query_id: str) -> list[Stor
     first = day_number(day_of(min(value >> 80, (1 << 45) - 1))) - 1
     days = [each.day for each in await store.rows(_Day, DAYS)]
     for number in sorted(day for day in days if first <= day < first + _LATE_DAYS):
-        if await store.rows(StoredEvent, OF_QUERIES.on(day_from(number)), project_id, [query_id]):
+        if await store.rows(StoredEvent, OF_QUERIES.on(day_from(number)), project_id, [query_id], 1):
             return await events_of(store, project_id, [query_id], day_from(number))
     return []
 

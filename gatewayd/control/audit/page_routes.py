@@ -5,13 +5,21 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.control.audit.asked import events_of_query, filters_of, find_page, next_address, proof_of, proof_or_why_not
+from gatewayd.control.audit.asked import (
+    events_of_query,
+    filters_of,
+    find_page,
+    next_address,
+    proof_of,
+    proof_or_why_not,
+    query_of,
+)
 from gatewayd.control.audit.chart import by_day
 from gatewayd.control.audit.decided_by import decided_by
-from gatewayd.control.audit.one_query import shown
 from gatewayd.control.audit.rollup import BY_DAY, DayCount
 from gatewayd.control.audit.routes import KINDS, asked_days, export
 from gatewayd.control.audit.summary import summary_of
+from gatewayd.control.people.person import NAMES, Named
 from gatewayd.control.projects.find import FIRST_ID
 from gatewayd.control.store.days import day_from, day_number, day_of
 from gatewayd.control.store.statement import Statement
@@ -27,33 +35,29 @@ _ONE: Final = "audit/pages/query.html"
 _STATISTICS: Final = "audit/pages/statistics.html"
 _VERIFY: Final = "audit/pages/verify.html"
 _PAGES: Final = "/projects/<project>/audit"
+_LISTED: Final = 40_000
+"""Characters of a statement: the list shows fewer, and fifty whole ones are fifty megabytes."""
 _CHART_DAYS: Final = 14
 _VALUES: Final = 50
 _REFUSED_AGENTS: Final = 8
 _TEXT: Final = "text/plain; charset=utf-8"
 
 DATABASES: Final = Statement("SELECT name FROM databases WHERE project_id = $1 ORDER BY name LIMIT 1000")
-PEOPLE: Final = Statement("SELECT person_id, name FROM people WHERE person_id = ANY($1) ORDER BY name LIMIT 1000")
 
 
 class _Name(msgspec.Struct, frozen=True):
     name: str
 
 
-class _Person(msgspec.Struct, frozen=True):
-    person_id: str
-    name: str
-
-
 async def _list(call: Call) -> Answer:
     store, project_id = call.console.store, call.project.project_id
-    found = await find_page(call)
+    found = await find_page(call, most=_LISTED)
     filters = {name: value for name, value in call.incoming.query.items() if value and name not in ("cursor", "live")}
     tokens = await store.rows(Token, OF_PROJECT, project_id, FIRST_ID, MOST)
     last = day_number(day_of(call.console.now_ms()))
     counts = await store.rows(DayCount, BY_DAY, project_id, "all", last - _CHART_DAYS + 1, last)
     agents = await store.rows(DayCount, BY_DAY, project_id, "agent", last - 1, last)
-    people = await store.rows(_Person, PEOPLE, sorted({each.person_id for each in tokens}))
+    people = await store.rows(Named, NAMES, sorted({each.person_id for each in tokens}))
     return page(
         call, _LIST, found=found, filters=filters, times=_times(call, filters),
         tokens={each.token_id: each.name for each in tokens},
@@ -84,12 +88,12 @@ def _times(call: Call, filters: dict[str, str]) -> dict[str, str]:
 
 async def _one(call: Call) -> Answer:
     events = await events_of_query(call)
-    query = shown(events)
+    query = await query_of(call, events)
     proof, why_not = await proof_or_why_not(call, events)
     by = await decided_by(call.console, call.project.project_id, query.summary, query.bundle)
     tokens = await call.console.store.rows(Token, OF_PROJECT, call.project.project_id, FIRST_ID, MOST)
     token = next((each for each in tokens if each.token_id == query.summary.token_id), None)
-    return page(call, _ONE, query=query, proof=proof, why_not=why_not, by=by, token=token)
+    return page(call, _ONE, query=query, proof=proof, why_not=why_not, by=by, token=token, now_ms=call.console.now_ms())
 
 
 async def _statement(call: Call) -> Answer:

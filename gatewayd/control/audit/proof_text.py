@@ -16,7 +16,7 @@ from gatewayd.audit.tree import root_from_inclusion
 from gatewayd.control.audit import tiles
 from gatewayd.control.audit.held import FIND, HeldHead
 from gatewayd.control.audit.stored import StoredEvent
-from gatewayd.control.audit.witness import NEWEST, KeptNote, verifier
+from gatewayd.control.audit.witness import NEWEST, OWN_HEAD_WITHIN_MS, KeptNote, verifier
 from gatewayd.control.console import Console
 from gatewayd.control.gateways.gateway import FIND as FIND_GATEWAY
 from gatewayd.control.gateways.gateway import Gateway
@@ -34,11 +34,12 @@ class NoProof(Exception):
 class Proof(msgspec.Struct, frozen=True):
     """`text` proves itself under one of `keys`, each a verifier key of a signed note. `is_witnessed`: the gateway's
     own head has not come
-    yet, and the control plane has signed in its place."""
+    yet, and the control plane has signed in its place; `own_by_ms` is when it is due then."""
 
     text: str
     keys: list[str]
     is_witnessed: bool
+    own_by_ms: int | None = None
 
 
 async def prove(console: Console, project_id: str, events: list[StoredEvent]) -> Proof:
@@ -73,7 +74,8 @@ async def prove(console: Console, project_id: str, events: list[StoredEvent]) ->
                 raise NoProof("what is held does not lead to the head: rows before it were lost, or something was changed")
             blocks.append(_block(event, index, proof, signed))
             keys.append(str(key))
-        return Proof("".join(blocks), sorted(set(keys)), is_witnessed)
+        due_ms = max(each.received_ms for each in events) + OWN_HEAD_WITHIN_MS
+        return Proof("".join(blocks), sorted(set(keys)), is_witnessed, due_ms if is_witnessed else None)
 
     return await console.store.transaction(work)
 

@@ -4,19 +4,27 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.control.audit.asked import events_of_query, find_events_page, find_page, next_address, proof_of, proof_or_why_not
-from gatewayd.control.audit.export import ExportedQuery, as_csv, as_lines
-from gatewayd.control.audit.one_query import OneQuery, shown
+from gatewayd.control.audit.asked import (
+    events_of_query,
+    find_events_page,
+    find_page,
+    next_address,
+    proof_of,
+    proof_or_why_not,
+    query_of,
+    summaries,
+)
+from gatewayd.control.audit.export import ExportedQuery, as_lines, queries_as_csv
+from gatewayd.control.audit.one_query import OneQuery
 from gatewayd.control.audit.proof_text import Proof
 from gatewayd.control.audit.rollup import BY_DAY, BY_HOUR, DayCount, HourCount
 from gatewayd.control.audit.search import FoundEvents, FoundPage
-from gatewayd.control.audit.summary import summary_of
 from gatewayd.control.store.days import day_number, day_of
 from gatewayd.control.web.answer import Answer, Refusal, json
 from gatewayd.control.web.call import Call
+from gatewayd.control.web.csv_file import ROWS_MOST, csv_file
 from gatewayd.control.web.route import Route
 
-EXPORT_ROWS: Final = 2000
 PROVED_ROWS: Final = 100
 _ALL: Final = "/api/v1/projects/<project>/audit"
 KINDS: Final = ("all", "agent", "token", "database", "decision", "rule", "table")
@@ -40,7 +48,7 @@ async def _search(call: Call) -> Answer:
 
 
 async def _one(call: Call) -> Answer:
-    return json(shown(await events_of_query(call)))
+    return json(await query_of(call, await events_of_query(call)))
 
 
 async def _proof(call: Call) -> Answer:
@@ -74,23 +82,21 @@ async def export(call: Call) -> Answer:
     kind, has_proofs = query.get("format", "csv"), query.get("proofs") == "1"
     if kind not in ("csv", "lines"):
         raise Refusal(400, "format: expected csv or lines")
-    found = await find_events_page(call, PROVED_ROWS if has_proofs else EXPORT_ROWS)
+    found = await find_events_page(call, PROVED_ROWS if has_proofs else ROWS_MOST)
+    following = next_address(call, found.next) if found.next is not None else None
     if kind == "csv":
-        queries = [summary_of(each) for each in found.queries]
-        body, content_type = as_csv(queries, with_head=not query.get("cursor")), "text/csv; charset=utf-8"
-    else:
-        body, content_type = as_lines(await _lines(call, found, has_proofs=has_proofs)), "application/jsonl"
-    answer = Answer(200, body, content_type, (("Content-Disposition", f'attachment; filename="audit.{kind}"'),))
-    if found.next is None:
-        return answer
-    return answer.with_header("Link", f'<{next_address(call, found.next)}>; rel="next"')
+        queries = await summaries(call, found.queries)
+        return csv_file("audit", queries_as_csv(queries, with_head=not query.get("cursor")), following)
+    body = as_lines(await _lines(call, found, has_proofs=has_proofs))
+    answer = Answer(200, body, "application/jsonl", (("Content-Disposition", 'attachment; filename="audit.lines"'),))
+    return answer if following is None else answer.with_header("Link", f'<{following}>; rel="next"')
 
 
 async def _lines(call: Call, found: FoundEvents, *, has_proofs: bool) -> list[ExportedQuery]:
     lines = []
     for events in found.queries:
         proof, why_not = await proof_or_why_not(call, events) if has_proofs else (None, None)
-        lines.append(ExportedQuery(shown(events), proof, why_not))
+        lines.append(ExportedQuery(await query_of(call, events), proof, why_not))
     return lines
 
 

@@ -14,7 +14,7 @@ import msgspec
 from gatewayd.audit.ids import ulid_value
 from gatewayd.control.audit.filter_keys import filter_key, tables_of
 from gatewayd.control.audit.statement_texts import MATCHING, pattern
-from gatewayd.control.audit.stored import OF_QUERIES, StoredEvent
+from gatewayd.control.audit.stored import OF_QUERIES, WHOLE, StoredEvent
 from gatewayd.control.audit.summary import QuerySummary, summary_of
 from gatewayd.control.store.days import DAYS, day_from, day_number, day_of
 from gatewayd.control.store.statement import DayStatement, Statement
@@ -31,16 +31,19 @@ _TEXTS: Final = 200
 _CUSTOM: Final = "SET LOCAL plan_cache_mode = force_custom_plan"
 
 RECENT: Final = DayStatement(
-    "SELECT id, query_id, ts, event_type, database_name, agent_name, token_id, payload FROM {events}"
+    "SELECT id, query_id, ts, event_type, database_name, agent_name, token_id,"
+    " CASE WHEN event_type = 'DECIDED' THEN payload ELSE '' END AS payload FROM {events}"
     " WHERE project_id = $1 AND event_type = $2 AND ts >= $3 AND (ts, id) < ($4, $5::uuid) ORDER BY ts DESC, id DESC LIMIT $6"
 )
 KEYED: Final = DayStatement(
-    "SELECT id, query_id, ts, event_type, database_name, agent_name, token_id, payload FROM {events}"
+    "SELECT id, query_id, ts, event_type, database_name, agent_name, token_id,"
+    " CASE WHEN event_type = 'DECIDED' THEN payload ELSE '' END AS payload FROM {events}"
     " WHERE project_id = $1 AND event_type = $2 AND ts >= $3 AND (ts, id) < ($4, $5::uuid) AND keys @> $7::bigint[]"
     " ORDER BY ts DESC, id DESC LIMIT $6"
 )
 KEYED_ANY: Final = DayStatement(
-    "SELECT id, query_id, ts, event_type, database_name, agent_name, token_id, payload FROM {events}"
+    "SELECT id, query_id, ts, event_type, database_name, agent_name, token_id,"
+    " CASE WHEN event_type = 'DECIDED' THEN payload ELSE '' END AS payload FROM {events}"
     " WHERE project_id = $1 AND event_type = $2 AND ts >= $3 AND (ts, id) < ($4, $5::uuid) AND keys @> $7::bigint[]"
     " AND keys && $8::bigint[] ORDER BY ts DESC, id DESC LIMIT $6"
 )
@@ -95,7 +98,7 @@ class _Hit(msgspec.Struct, frozen=True):
     database_name: str
     agent_name: str | None
     token_id: str | None
-    payload: str
+    payload: str  # of a DECIDED row alone: one of ATTEMPTED may hold a statement
 
 
 class _Day(msgspec.Struct, frozen=True):
@@ -130,9 +133,10 @@ async def search(
 
 
 async def search_events(
-    store: Store, project_id: str, filters: Filters, now_ms: int, cursor: str | None = None, *, rows: int = PAGE_ROWS
-) -> FoundEvents:
-    """Raises BadSearch."""
+    store: Store, project_id: str, filters: Filters, now_ms: int, cursor: str | None = None, *, rows: int = PAGE_ROWS,
+    most: int = WHOLE,
+) -> FoundEvents:  # fmt: skip
+    """Of long statements, the first `most` characters. Raises BadSearch."""
     _check(filters)
     began = time.perf_counter()
     at = _read(cursor) if cursor else _Cursor(day_number(day_of(now_ms)))
@@ -156,10 +160,10 @@ async def search_events(
                 if not is_full or len(hits) >= rows:
                     break
             if len(hits) >= rows:
-                return await _page(store, project_id, hits, str(here), None)
+                return await _page(store, project_id, hits, str(here), None, most)
             if (time.perf_counter() - began) * 1000 > PAGE_MS and not (day == days[-1] and lower <= 0):
-                return await _page(store, project_id, hits, str(here), max(here.ts, (day - 1) * _DAY_MS))
-    return await _page(store, project_id, hits, None, None)
+                return await _page(store, project_id, hits, str(here), max(here.ts, (day - 1) * _DAY_MS), most)
+    return await _page(store, project_id, hits, None, None, most)
 
 
 class _Chosen(msgspec.Struct, frozen=True):
@@ -248,25 +252,27 @@ def _fits(hit: _Hit, filters: Filters) -> bool:
 
 
 async def _page(
-    store: Store, project_id: str, hits: list[tuple[int, _Hit]], following: str | None, back_to: int | None
+    store: Store, project_id: str, hits: list[tuple[int, _Hit]], following: str | None, back_to: int | None, most: int
 ) -> FoundEvents:
     by_day: dict[int, list[str]] = {}
     for day, hit in hits:
         by_day.setdefault(day, []).append(hit.query_id)
     events: dict[str, list[StoredEvent]] = {}
     for day, ids in by_day.items():
-        for each in await events_of(store, project_id, ids, day_from(day)):
+        for each in await events_of(store, project_id, ids, day_from(day), most):
             events.setdefault(each.query_id, []).append(each)
     return FoundEvents([events[hit.query_id] for _, hit in hits if hit.query_id in events], following, back_to)
 
 
-async def events_of(store: Store, project_id: str, query_ids: list[str], day: date) -> list[StoredEvent]:
-    """All rows of these queries that were received on the day, the one before and the one after."""
+async def events_of(store: Store, project_id: str, query_ids: list[str], day: date, most: int = WHOLE) -> list[StoredEvent]:
+    """All rows of these queries that were received on the day, the one before and the one after. Of long texts, the first `most`
+    characters."""
     held = {each.day for each in await store.rows(_Day, DAYS)}
     near = [number for number in range(day_number(day) - 1, day_number(day) + 2) if number in held]
     found: list[StoredEvent] = []
     for number in near:
-        found += await store.rows(StoredEvent, OF_QUERIES.on(day_from(number)), project_id, query_ids)
+        found += await store.rows(StoredEvent, OF_QUERIES.on(day_from(number)), project_id, query_ids, most)
+    found = [each if most == WHOLE else each.closed(most) for each in found]
     return sorted(found, key=lambda each: (each.id, each.instance))
 
 

@@ -9,12 +9,16 @@ from gatewayd.control.store.statement import DayStatement
 
 OF_QUERIES: Final = DayStatement(
     "SELECT e.gateway_id, e.instance, e.seq, e.id, e.query_id, e.ts, e.received_ms, e.event_type, e.tenant_id, e.database_name,"
-    " e.agent_name, e.agent_version, e.has_intent, e.token_id, e.payload, e.schema_version, e.commitment, e.unproved, d.details,"
-    " d.salt FROM {events} AS e LEFT JOIN {details} AS d ON d.project_id = e.project_id AND d.gateway_id = e.gateway_id"
-    " AND d.instance = e.instance AND d.seq = e.seq AND d.project_id = $1 WHERE e.project_id = $1 AND e.query_id = ANY($2)"
-    " ORDER BY e.id LIMIT 10000"
+    " e.agent_name, e.agent_version, e.has_intent, e.token_id, left(e.payload, $3) AS payload, e.schema_version, e.commitment,"
+    " e.unproved, left(d.details, $3) AS details, d.salt FROM {events} AS e LEFT JOIN {details} AS d"
+    " ON d.project_id = e.project_id AND d.gateway_id = e.gateway_id AND d.instance = e.instance AND d.seq = e.seq"
+    " AND d.project_id = $1 WHERE e.project_id = $1 AND e.query_id = ANY($2) ORDER BY e.id LIMIT 10000"
 )
+WHOLE: Final = (1 << 31) - 1
+"""Characters: all of them."""
 
+_ESCAPED: Final = 8
+"""More characters than an escaped one takes."""
 _fields = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -43,6 +47,15 @@ class StoredEvent(msgspec.Struct, frozen=True):
     unproved: bool
     details: str | None
     salt: bytes | None
+
+    def closed(self, most: int) -> "StoredEvent":
+        """With texts that were cut after `most` characters ended there, so that they can be read."""
+        details = self.details
+        if len(self.payload) < most and (details is None or len(details) < most):
+            return self
+        return msgspec.structs.replace(
+            self, payload=_closed(self.payload, most), details=None if details is None else _closed(details, most)
+        )
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -78,3 +91,16 @@ class StoredEvent(msgspec.Struct, frozen=True):
             "payload": _encode(payload).decode(),
             "schema_version": self.schema_version,
         }
+
+
+def _closed(text: str, most: int) -> str:
+    """Canonical JSON, ended within the value where it was cut: a statement, whose keys are the last of their order."""
+    if len(text) < most:
+        return text
+    for end in range(len(text), max(0, len(text) - _ESCAPED), -1):
+        try:
+            _fields(ended := text[:end] + '…"}')
+        except msgspec.DecodeError:
+            continue
+        return ended
+    return "{}"

@@ -5,15 +5,18 @@ from typing import Any, Literal
 
 import msgspec
 
+from gatewayd.control.approvals.attempts import HeldWrite
 from gatewayd.control.audit.filter_keys import tables_of
 from gatewayd.control.audit.stored import StoredEvent
 
-Outcome = Literal["waiting", "denied", "running", "executed", "failed", "other"]
-"""`waiting`: not decided (it is held, or was), `running`: allowed and not closed, `other`: a row that belongs to no call."""
+Outcome = Literal["undecided", "denied", "running", "executed", "failed", "other"]
+"""`undecided`: not decided under this id (`held` says what is known), `running`: allowed and not closed, `other`: a row that
+belongs to no call."""
 
 
 class QuerySummary(msgspec.Struct, frozen=True):
-    """`sql` is None where it was erased or never left the gateway; without its constants where `is_redacted`."""
+    """`sql` is None where it was erased or never left the gateway; without its constants where `is_redacted`. `held` is there
+    for a query that waited for a person, or that a person let run."""
 
     query_id: str
     gateway_id: str
@@ -37,6 +40,7 @@ class QuerySummary(msgspec.Struct, frozen=True):
     error: str | None
     preview_of: str | None
     unproved: bool
+    held: HeldWrite | None = None
 
 
 def summary_of(events: Sequence[StoredEvent]) -> QuerySummary:
@@ -56,7 +60,7 @@ def summary_of(events: Sequence[StoredEvent]) -> QuerySummary:
         agent_version=first.agent_version,
         token_id=first.token_id,
         intent=_text(asked.get("agent_intent")),
-        sql=_text(asked.get("statement")) or _text(asked.get("sql_raw")),
+        sql=_statement(events, asked),
         is_redacted="statement" in asked,
         fingerprint=_text(asked.get("sql_fingerprint")),
         statement_type=_text(decided.get("statement_type")),
@@ -79,7 +83,14 @@ def _outcome(by_type: dict[str, Any], decided: dict[str, Any]) -> Outcome:
         return "executed"
     if decided:
         return "denied" if decided.get("decision") == "DENY" else "running"
-    return "waiting" if "ATTEMPTED" in by_type else "other"
+    return "undecided" if "ATTEMPTED" in by_type else "other"
+
+
+def _statement(events: Sequence[StoredEvent], asked: dict[str, Any]) -> str | None:
+    """Erased details read as empty: an empty statement is one whose details are held."""
+    found = _text(asked.get("statement")) or _text(asked.get("sql_raw"))
+    is_held = any(each.event_type == "ATTEMPTED" and each.is_whole for each in events)
+    return "" if found is None and is_held and asked.get("sql_raw") == "" else found
 
 
 def _text(value: object) -> str | None:

@@ -14,6 +14,9 @@ from gatewayd.keys.ed25519 import PublicKey
 from gatewayd.keys.note import NoteRefused, VerifierKey, open_note
 
 _NOTE: Final = 4096
+OWN_HEAD_WITHIN_MS: Final = 65_000
+"""From the receipt of a row to the gateway's own head over it, at most, while the gateway is heard: it signs one a minute, and a
+poll tells of it at once (docs/audit-format.md, Tree and heads)."""
 
 KEEP: Final = Statement(
     "INSERT INTO audit_checkpoints (project_id, gateway_id, instance, size, note, received_ms) VALUES ($1, $2, $3, $4, $5, $6)"

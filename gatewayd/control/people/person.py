@@ -18,6 +18,7 @@ BY_EMAIL: Final = Statement(
     "SELECT person_id, email, name, password, zone, created_ms, disabled_ms FROM people WHERE email_key = $1"
 )
 NAME_OF: Final = Statement("SELECT name FROM people WHERE person_id = $1")
+NAMES: Final = Statement("SELECT person_id, name FROM people WHERE person_id = ANY($1) ORDER BY name LIMIT 10000")
 ADD: Final = Statement(
     "INSERT INTO people (person_id, email, email_key, name, password, password_ms, created_ms)"
     " VALUES ($1, $2, $3, $4, $5, $6, $6)"
@@ -43,6 +44,13 @@ class Person(msgspec.Struct, frozen=True):
     zone: str
     created_ms: int
     disabled_ms: int | None
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A person's name, of `NAMES`."""
+
+    person_id: str
+    name: str
 
 
 class Membership(msgspec.Struct, frozen=True):

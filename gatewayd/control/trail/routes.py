@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.control.audit.export import cell
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.trail.heads import head_of, inclusion, leaves
 from gatewayd.control.trail.proof import ExportedHead, act_proof, exported, sign_head, verifier_of
@@ -15,6 +14,7 @@ from gatewayd.control.trail.record import NEWEST, Event
 from gatewayd.control.trust.signing import signers
 from gatewayd.control.web.answer import Answer, Refusal, json
 from gatewayd.control.web.call import Call
+from gatewayd.control.web.csv_file import cell
 from gatewayd.control.web.route import Route
 
 _ROWS: Final = 100
