@@ -69,6 +69,14 @@ class ControlSettings(msgspec.Struct, frozen=True):
     def is_https(self) -> bool:
         return self.public_url.startswith("https:")
 
+    def cookie(self, name: str) -> str:
+        """A cookie's whole name. Over https `__Host-` keeps other hosts of the domain from setting it. Over http the port tells
+        the consoles of one machine apart: a browser sends a host's cookies to all its ports."""
+        if self.is_https:
+            return f"__Host-{name}"
+        _, has_port, port = self.public_host.rpartition(":")
+        return f"{name}-{port}" if has_port and port.isdigit() else name
+
     @property
     def public_host(self) -> str:
         """As the Host header has it: host, and the port where it is not the scheme's own."""

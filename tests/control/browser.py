@@ -3,7 +3,7 @@
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import httpx
 
@@ -14,6 +14,8 @@ TLS: Final = ssl.create_default_context()
 class Browser:
     def __init__(self, url: str) -> None:
         self.url = url
+        self.session = f"gatewayd-{urlsplit(url).port}"
+        """The name of the session's cookie, of a console over http."""
         self.cookies: dict[str, str] = {}
 
     def path_of(self, link: str) -> str:

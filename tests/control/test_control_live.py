@@ -49,7 +49,7 @@ async def stream(
 ) -> AsyncIterator[Stream]:
     host, port = plane.settings.public_host, urlsplit(plane.url).port
     assert port is not None
-    cookie = f"cookie: gatewayd={organisations.people[who][0]}\r\n" if who else ""
+    cookie = f"cookie: gatewayd-{port}={organisations.people[who][0]}\r\n" if who else ""
     async with await trio.open_tcp_stream("127.0.0.1", port) as socket:
         await socket.send_all(f"{method} {path} HTTP/1.1\r\nhost: {host}\r\n{cookie}content-length: 0\r\n\r\n".encode())
         yield Stream(socket)

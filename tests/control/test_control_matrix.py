@@ -47,7 +47,7 @@ async def ask(browser: Browser, route: Route, project: str, credentials: tuple[s
     if route.door == "key":
         headers = {"authorization": f"Bearer {credentials[1]}"} if credentials else {}
         return await browser.send(route.method, path, headers=headers | {"content-type": "application/json"})
-    browser.cookies = {"gatewayd": credentials[0]} if credentials else {}
+    browser.cookies = {browser.session: credentials[0]} if credentials else {}
     if route.method == "GET":
         return await browser.get(path)
     return await browser.post(path)

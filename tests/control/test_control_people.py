@@ -48,10 +48,10 @@ async def test_a_start_with_people_prints_no_link(settings: ControlSettings) -> 
 
 async def test_signing_in_gives_a_new_session_and_signing_out_ends_it(plane: Plane, owner: Browser) -> None:
     browser = plane.browser()
-    browser.cookies["gatewayd"] = "fixed-by-somebody-else"
+    browser.cookies[browser.session] = "fixed-by-somebody-else"
     answer = await browser.post("/sign-in", SIGN_IN | {"next": "/account"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/account")
-    assert browser.cookies["gatewayd"] != "fixed-by-somebody-else"
+    assert browser.cookies[browser.session] != "fixed-by-somebody-else"
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Lax" in cookie
@@ -164,7 +164,7 @@ async def test_the_store_holds_neither_cookies_nor_links_nor_keys(
         row["tablename"] for row in postgres.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", store_url)
     ]
     everything = "".join(postgres.execute(f'SELECT t::text FROM "{table}" AS t', store_url) for table in tables)
-    for secret in (owner.cookies["gatewayd"], link.rpartition("/")[2], key[0], PASSWORD):
+    for secret in (owner.cookies[owner.session], link.rpartition("/")[2], key[0], PASSWORD):
         assert secret not in everything
         assert secret.encode().hex() not in everything
 

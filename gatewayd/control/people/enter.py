@@ -3,6 +3,7 @@
 from typing import final
 
 from gatewayd.control.people import sessions
+from gatewayd.control.settings import ControlSettings
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.web.answer import Answer
 from gatewayd.control.web.call import Call
@@ -20,7 +21,7 @@ class Entered:
         self._method = method
         self._now_ms = console.now_ms()
         self._visitor = call.incoming.visitor
-        self._is_https = console.settings.is_https
+        self._settings = console.settings
         self._before = call.session.session_hash if call.is_signed_in else None
 
     async def begin(self, tx: Transaction, org_id: str | None) -> None:
@@ -31,18 +32,17 @@ class Entered:
         )
 
     def with_cookie(self, answer: Answer) -> Answer:
-        return answer.with_header("Set-Cookie", set_cookie(self._cookie, is_https=self._is_https))
+        return answer.with_header("Set-Cookie", set_cookie(self._cookie, self._settings))
 
 
 def enter(call: Call, person_id: str, method: str) -> Entered:
     return Entered(call, person_id, method)
 
 
-def set_cookie(value: str, *, is_https: bool) -> str:
+def set_cookie(value: str, settings: ControlSettings) -> str:
     """For the life of the browser: the store knows when it ends. An empty value removes it."""
-    name = sessions.cookie_name(is_https=is_https)
-    words = [f"{name}={value}", "Path=/", "HttpOnly", "SameSite=Lax"]
-    if is_https:
+    words = [f"{settings.cookie(sessions.COOKIE)}={value}", "Path=/", "HttpOnly", "SameSite=Lax"]
+    if settings.is_https:
         words.append("Secure")
     if not value:
         words.append("Max-Age=0")

@@ -85,7 +85,7 @@ async def _provider(call: Call, provider_id: str) -> Provider:
 
 
 def _name(call: Call) -> str:
-    return f"__Host-{FLOW}" if call.console.settings.is_https else FLOW
+    return call.console.settings.cookie(FLOW)
 
 
 def _cookie(call: Call, value: str, seconds: int) -> str:

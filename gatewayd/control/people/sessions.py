@@ -9,6 +9,7 @@ import msgspec
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store, Transaction
 
+COOKIE: Final = "gatewayd"
 IDLE_MS: Final = 12 * 3_600_000
 WHOLE_MS: Final = 7 * 24 * 3_600_000
 FRESH_MS: Final = 10 * 60_000
@@ -64,11 +65,6 @@ class Visitor(msgspec.Struct, frozen=True):
 
     address: str
     agent: str
-
-
-def cookie_name(*, is_https: bool) -> str:
-    """`__Host-` keeps other hosts of the domain from setting it, where https lets it be used."""
-    return "__Host-gatewayd" if is_https else "gatewayd"
 
 
 def hash_of(cookie: str) -> bytes:

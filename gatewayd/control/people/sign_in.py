@@ -59,7 +59,7 @@ async def sign_in(call: Call) -> Answer:
 
 async def sign_out(call: Call) -> Answer:
     await call.console.store.run(sessions.END, call.session.session_hash)
-    return to("/sign-in").with_header("Set-Cookie", set_cookie("", is_https=call.console.settings.is_https))
+    return to("/sign-in").with_header("Set-Cookie", set_cookie("", call.console.settings))
 
 
 async def again_page(call: Call) -> Answer:
@@ -111,7 +111,7 @@ async def passkey_sign_in(call: Call) -> Answer:
         await console.store.transaction(work)
     except PasskeyRefused as refused:
         return json({"error": str(refused)}, 400)
-    return json({"ok": True}).with_header("Set-Cookie", set_cookie(cookie, is_https=console.settings.is_https))
+    return json({"ok": True}).with_header("Set-Cookie", set_cookie(cookie, console.settings))
 
 
 async def _slowed(call: Call) -> None:

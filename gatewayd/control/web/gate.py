@@ -16,7 +16,7 @@ from gatewayd.control.api_keys.api_key import find_key
 from gatewayd.control.console import Console
 from gatewayd.control.people.person import BY_ID, MEMBERSHIPS, Membership, Person
 from gatewayd.control.people.rights import Right, in_organisation, in_project
-from gatewayd.control.people.sessions import Session, cookie_name, find
+from gatewayd.control.people.sessions import COOKIE, Session, find
 from gatewayd.control.projects.find import FIND, ROLE, Project, ProjectRoleRow
 from gatewayd.control.web.answer import Redirect, Refusal, own_path
 from gatewayd.control.web.call import Call, Incoming
@@ -68,8 +68,7 @@ async def let_in(console: Console, route: Route, incoming: Incoming, args: Mappi
 
 async def signed_in(console: Console, incoming: Incoming) -> Standing | None:
     """Whose session the cookie is. Also for what passes by the routes: live streams ask it with the head of their request."""
-    name = cookie_name(is_https=console.settings.is_https)
-    cookie = _cookie(incoming.headers.get("cookie", ""), name)
+    cookie = _cookie(incoming.headers.get("cookie", ""), console.settings.cookie(COOKIE))
     if cookie is None:
         return None
     session = await find(console.store, cookie, console.now_ms())

@@ -55,7 +55,7 @@ def _pairs(incoming: Incoming) -> list[tuple[str, str, str]]:
 
 
 def _name(call: Call) -> str:
-    return "__Host-gatewayd-said" if call.console.settings.is_https else "gatewayd-said"
+    return call.console.settings.cookie("gatewayd-said")
 
 
 def _cookie(call: Call, value: str, seconds: str) -> str:
