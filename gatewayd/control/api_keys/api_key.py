@@ -20,9 +20,9 @@ FIND: Final = Statement(
     "SELECT org_id, key_id, project_id, person_id, name, scopes, shown, created_ms, ends_ms, used_ms, revoked_ms FROM api_keys"
     " WHERE org_id = $1 AND key_id = $2"
 )
-OF_ORGANISATION: Final = Statement(
+LISTED: Final = Statement(
     "SELECT org_id, key_id, project_id, person_id, name, scopes, shown, created_ms, ends_ms, used_ms, revoked_ms FROM api_keys"
-    " WHERE org_id = $1 AND key_id > $2 ORDER BY key_id LIMIT $3"
+    " WHERE org_id = $1 AND key_id < $2 AND ($3 OR person_id = $4) ORDER BY key_id DESC LIMIT $5"
 )
 ADD: Final = Statement(
     "INSERT INTO api_keys (org_id, key_id, project_id, person_id, name, scopes, shown, lookup, created_ms, ends_ms)"

@@ -5,10 +5,9 @@ from typing import Final
 import msgspec
 
 from gatewayd.audit.ids import is_ulid
-from gatewayd.control.api_keys.api_key import FIND, OF_ORGANISATION, REVOKE, ApiKey, add_key, new_text
+from gatewayd.control.api_keys.api_key import FIND, LISTED, REVOKE, ApiKey, add_key, new_text
 from gatewayd.control.people.person import name_problem
 from gatewayd.control.people.rights import PEOPLE_ONLY, RIGHTS, scopes
-from gatewayd.control.projects.find import FIRST_ID
 from gatewayd.control.projects.visible import visible
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.trail.record import Act, record
@@ -20,7 +19,8 @@ from gatewayd.control.web.route import Route
 from gatewayd.control.web.said import said
 
 _PAGE: Final = "api_keys/pages/api_keys.html"
-_MOST: Final = 1000
+_LISTED: Final = 50
+LAST_ID: Final = "7" + "Z" * 25
 _DAYS_MOST: Final = 3650
 SCOPES: Final = tuple(sorted(RIGHTS - PEOPLE_ONLY))
 
@@ -82,12 +82,13 @@ async def revoke(call: Call) -> Answer:
 
 
 async def _page(call: Call, problem: str | None = None, status: int = 200, text: str | None = None) -> Answer:
-    found = await call.console.store.rows(ApiKey, OF_ORGANISATION, call.org_id, FIRST_ID, _MOST)
-    if not call.may("org.keys"):
-        found = [key for key in found if key.person_id == call.person.person_id]
+    before = call.incoming.query.get("before", "")
+    asked = (before if is_ulid(before) else LAST_ID, call.may("org.keys"), call.person.person_id, _LISTED + 1)
+    found = await call.console.store.rows(ApiKey, LISTED, call.org_id, *asked)
+    more = found[_LISTED - 1].key_id if len(found) > _LISTED else None
     options = [("", "every one that I may reach"), *((each.project_id, each.name) for each in await visible(call))]
     return page(
-        call, _PAGE, status, keys=found, scopes=SCOPES, options=options, problem=problem, text=text,
+        call, _PAGE, status, keys=found[:_LISTED], more=more, scopes=SCOPES, options=options, problem=problem, text=text,
         now_ms=call.console.now_ms(),
     )  # fmt: skip
 

@@ -1,23 +1,29 @@
 """Connect: agent tokens, and what is pasted into each client. A token's text is on the page that makes it and nowhere else."""
 
+from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 
 from gatewayd.control.databases.routes import databases_of
 from gatewayd.control.gateways.fleet import fleet
-from gatewayd.control.people.person import NAME_OF
-from gatewayd.control.tokens.routes import NewToken, TokenShown, make_token, revoke_token, tokens_of
+from gatewayd.control.people.person import NAMES, Named
+from gatewayd.control.tokens.listed import PAGE, TokenFilter, filter_of, listed
+from gatewayd.control.tokens.routes import NewToken, TokenShown, make_token, revoke_token, shown
 from gatewayd.control.tokens.snippets import PLACEHOLDER, server_name, snippets
 from gatewayd.control.tokens.text import TokenKind
+from gatewayd.control.tokens.token import Token
 from gatewayd.control.web.answer import Answer, Refusal, to
 from gatewayd.control.web.call import Call
+from gatewayd.control.web.csv_file import ROWS_MOST, as_csv, csv_file
 from gatewayd.control.web.page import page
 from gatewayd.control.web.route import Route
 from gatewayd.control.web.said import said
 
 _PAGE: Final = "tokens/pages/connect.html"
 _PATH: Final = "/mcp"
+_COLUMNS: Final = ("token_id", "name", "kind", "begins", "person", "created_ms", "ends_ms", "used_ms", "revoked_ms")
 
 
 class TokenForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,8 +44,8 @@ async def _make(call: Call) -> Answer:
     form = call.sent(TokenForm)
     try:
         wanted = NewToken(
-            form.name, form.kind, _number("days", form.days), _number("calls a day", form.calls_a_day),
-            _number("rows a day", form.rows_a_day),
+            form.name, form.kind, _number("days", form.days), _number("calls_a_day", form.calls_a_day),
+            _number("rows_a_day", form.rows_a_day),
         )  # fmt: skip
         made = await make_token(call, wanted)
     except Refusal as refusal:
@@ -58,13 +64,38 @@ async def _page(
     urls = await addresses(call)
     wanted = call.incoming.query.get("at", "")
     url = wanted if wanted in urls else urls[0]
-    found = sorted(await tokens_of(call), key=lambda each: (each.revoked_ms is not None, -each.created_ms))
-    people = {each: await call.console.store.value(NAME_OF, each) for each in {token.person for token in found}}
+    wanted_tokens = filter_of(call)
+    found, more = await listed(call, wanted_tokens, PAGE)
     return page(
-        call, _PAGE, status, tokens=found, people=people, form=form, made=made, problem=problem, urls=urls, url=url,
-        now_ms=call.console.now_ms(), has_token=made is not None,
+        call, _PAGE, status, tokens=[shown(each) for each in found], people=await _names(call, found), form=form, made=made,
+        problem=problem, urls=urls, url=url, now_ms=call.console.now_ms(), has_token=made is not None,
+        filters=wanted_tokens.given, next=_address(call, wanted_tokens, before=more) if more is not None else None,
+        export=_address(call, wanted_tokens, "/tokens.csv"),
         snippets=snippets(server_name(call.project.name), url, (made and made.text) or PLACEHOLDER),
     )  # fmt: skip
+
+
+async def _export(call: Call) -> Answer:
+    wanted = filter_of(call)
+    found, more = await listed(call, wanted, ROWS_MOST)
+    people = await _names(call, found)
+    rows = [
+        (each.token_id, each.name, each.kind, each.shown, people.get(each.person_id), each.created_ms, each.ends_ms, each.used_ms,
+         each.revoked_ms)
+        for each in found
+    ]  # fmt: skip
+    following = _address(call, wanted, "/tokens.csv", more) if more is not None else None
+    return csv_file("tokens", as_csv(rows, None if "before" in call.incoming.query else _COLUMNS), following)
+
+
+async def _names(call: Call, tokens: Sequence[Token]) -> dict[str, str]:
+    named = await call.console.store.rows(Named, NAMES, sorted({each.person_id for each in tokens}))
+    return {each.person_id: each.name for each in named}
+
+
+def _address(call: Call, wanted: TokenFilter, under: str = "/connect", before: str | None = None) -> str:
+    asked = urlencode(wanted.given | ({"before": before} if before is not None else {}))
+    return f"/projects/{call.project.project_id}{under}" + (f"?{asked}" if asked else "")
 
 
 async def addresses(call: Call) -> list[str]:
@@ -90,6 +121,7 @@ def _number(field: str, text: str) -> int | None:
 _PAGES: Final = "/projects/<project>/connect"
 ROUTES: Final = (
     Route("GET", _PAGES, _connect, door="person", right="project.tokens"),
+    Route("GET", "/projects/<project>/tokens.csv", _export, door="person", right="project.tokens"),
     Route("POST", _PAGES, _make, door="person", right="project.tokens", body=TokenForm),
     Route("POST", "/projects/<project>/tokens/<token>/revoke", _revoke, door="person", right="project.tokens"),
 )
