@@ -10,7 +10,7 @@ from tests.control.browser import Browser
 PLAN = ("Delete on orders  (cost=0.15..8.17 rows=0 width=0)", "  ->  Index Scan using orders_pkey on orders")
 
 
-async def hold(console: Console, reviewer: Browser, org: str, project: str) -> dict[str, str]:
+async def hold(console: Console, reviewer: Browser, org: str, project: str, *, with_hostile: bool = True) -> dict[str, str]:
     """Places of what was made: ids of requests."""
 
     async def asked(sql: str, **changes: object) -> str:
@@ -26,18 +26,14 @@ async def hold(console: Console, reviewer: Browser, org: str, project: str) -> d
     together = await asked(
         update, fingerprint="u", statement_type="UPDATE", tables_touched=("public.customers",), preview=Preview(1, PLAN, 2)
     )
+    places = {"waiting": waiting, "together": together, "approved": first, "denied": denied}
+    if not with_hostile:
+        return places
     agent: dict[str, object] = {"agent_name": HOSTILE[:128], "agent_version": HOSTILE[:64], "intent": HOSTILE * 4}
     odd = agent | {"fingerprint": HOSTILE[:60], "statement_type": HOSTILE[:30], "tables_touched": (HOSTILE[:60],) * 64}
     hostile = await asked(f"DELETE FROM orders -- {HOSTILE}", preview=Preview(None, (HOSTILE,) * 50, None, HOSTILE), **odd)
     long = await asked(LONG, **(odd | {"fingerprint": "long"}))
-    return {
-        "waiting": waiting,
-        "together": together,
-        "approved": first,
-        "denied": denied,
-        "hostile_write": hostile,
-        "long_write": long,
-    }
+    return places | {"hostile_write": hostile, "long_write": long}
 
 
 async def ask_for(console: Console, org: str, project: str, sql: str, **changes: object) -> str:

@@ -3,17 +3,14 @@ before they are committed."""
 
 import base64
 import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Final, Literal
 
 from playwright.sync_api import Page, sync_playwright
 
-from gatewayd.postgres.embedded import EmbeddedPostgres
-from tests import places
-from tests.conftest import PASSWORD, QUICK, Postgres, reserved_port
+from tests.conftest import reserved_port
+from tests.console.alone import postgres_alone
 from tests.console.chromium import ARGUMENTS, MISSING, chromium
 from tests.console.desk import Desk
 from tests.console.pages import PAGES
@@ -34,23 +31,12 @@ def main(only: list[str]) -> None:
     if program is None:
         print(f"docs/pictures/ stays as it is: {MISSING}", file=sys.stderr)
         return
-    root = Path(tempfile.mkdtemp(prefix="gw", dir=places.ROOT))
-    root.chmod(0o711)
-    try:
-        with reserved_port() as database_port, reserved_port() as port:
-            server = EmbeddedPostgres(
-                root / "postgres", version=16, tcp=True, port=database_port, superuser_password=PASSWORD, settings=QUICK
-            )
-            (root / "postgres").mkdir()
-            server.initialise()
-            server.start()
-            try:
-                with running(Postgres(server), port, root) as world:
-                    _draw(world, program, only)
-            finally:
-                server.stop("immediate")
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
+    with (
+        postgres_alone() as (postgres, folder),
+        reserved_port() as port,
+        running(postgres, port, folder, with_hostile=False) as world,
+    ):
+        _draw(world, program, only)
 
 
 def _draw(world: World, program: str, only: list[str]) -> None:

@@ -38,7 +38,9 @@ LONG: Final = "SELECT '" + HOSTILE * 60 + "\u200b" * 20_000 + "x" * 900_000 + "'
 DAY_MS: Final = 86_400_000
 
 
-async def record(console: Console, postgres: Postgres, url: str, org: str, project: str) -> dict[str, str]:
+async def record(
+    console: Console, postgres: Postgres, url: str, org: str, project: str, *, with_hostile: bool = True
+) -> dict[str, str]:
     """Places of what was made: ids of queries."""
     dice = random.Random(3)
     gateway = TestGateway(url, seed=31)
@@ -57,11 +59,11 @@ async def record(console: Console, postgres: Postgres, url: str, org: str, proje
         rows.query(sql, table=table, deny=deny, ts=ts, agent_name=name, **shared)
     agent = {"agent_name": HOSTILE[:128], "agent_version": HOSTILE[:64], "agent_intent": HOSTILE * 4}
     hostile: dict[str, Any] = {"database": "main", **agent}
-    places = {
-        "long_query": rows.query(LONG, table=HOSTILE[:60], deny=HOSTILE[:50], **hostile),
-        "hostile_query": rows.query(f"SELECT 1 -- {HOSTILE}", table=HOSTILE[:60], **hostile),
-        "query": rows.query("DELETE FROM payments", table="public.payments", deny="table_access", **shared),
-    }
+    places: dict[str, str] = {}
+    if with_hostile:
+        places["long_query"] = rows.query(LONG, table=HOSTILE[:60], deny=HOSTILE[:50], **hostile)
+        places["hostile_query"] = rows.query(f"SELECT 1 -- {HOSTILE}", table=HOSTILE[:60], **hostile)
+    places["query"] = rows.query("DELETE FROM payments", table="public.payments", deny="table_access", **shared)
     assert (await gateway.push())[0].status_code == 200
     assert (await gateway.poll(note=rows.note(gateway.identity)))[0].status_code == 200
     return places

@@ -3,9 +3,10 @@ made with the code and the protocol that make it in earnest, so nothing is there
 
 import os
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -47,22 +48,41 @@ class _Where(msgspec.Struct):
 
 
 @contextmanager
-def running(postgres: Postgres, port: int, folder: Path) -> Iterator[World]:
-    """From an empty database to a world; ends the control plane."""
+def running(postgres: Postgres, port: int, folder: Path, *, with_hostile: bool = True) -> Iterator[World]:
+    """From an empty database to a world; ends the control plane. `with_hostile` as tests want it and pictures do not."""
     with started(postgres, port, folder) as (world, link):
-        world.do(partial(_build, world, link))
+        world.do(partial(_build, world, link, with_hostile))
         yield world
 
 
 @contextmanager
 def started(postgres: Postgres, port: int, folder: Path) -> Iterator[tuple[World, str]]:
     """A world with nobody in it, and the link that makes its first owner; ends the control plane."""
-    dsn = postgres.create_database()
+    with served(postgres, postgres.create_database(), port, folder / "state") as (world, lines):
+        yield world, until(lines, r"http://\S+/welcome/\S+")
+
+
+@contextmanager
+def copied(world: World, port: int, folder: Path) -> Iterator[World]:
+    """A control plane of its own over a copy of all that `world` holds; ends it."""
+    shutil.copytree(world.settings.state, folder / "state", ignore=shutil.ignore_patterns("engines"))
+    dsn = world.postgres.copy_in_use(world.dsn)
+    with served(world.postgres, dsn, port, folder / "state") as (copy, lines):
+        until(lines, "serves http")
+        copy.org, copy.places, copy.people = world.org, world.places, world.people
+        cookie = copy.settings.cookie(sessions.COOKIE)
+        copy.cookies = {who: (cookie, value) for who, (_, value) in world.cookies.items()}
+        yield copy
+
+
+@contextmanager
+def served(postgres: Postgres | None, dsn: str, port: int, state: Path) -> Iterator[tuple[World, Iterable[str]]]:
+    """A control plane over the store `dsn`, and the lines that it prints; ends it. `postgres` is for who changes the store."""
     environ = {
         "GATEWAY_SELF_HOST": "1",
         "CONTROL_DATABASE_URL": dsn,
         "CONTROL_PORT": str(port),
-        "CONTROL_STATE_DIR": str(folder / "state"),
+        "CONTROL_STATE_DIR": str(state),
         "CONTROL_LOG_LEVEL": "warning",
         "CONTROL_SHUTDOWN_GRACE_S": "1",
     }
@@ -71,21 +91,21 @@ def started(postgres: Postgres, port: int, folder: Path) -> Iterator[tuple[World
     environment = environ | {"PATH": os.environ["PATH"], "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     try:
-        yield World(settings, postgres, dsn), _first_link(process)
+        assert process.stdout is not None
+        yield World(settings, postgres, dsn, process.pid), process.stdout
     finally:
         process.terminate()
         process.communicate(timeout=30)
 
 
-def _first_link(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if match := re.search(r"http://\S+/welcome/\S+", line):
+def until(lines: Iterable[str], pattern: str) -> str:
+    for line in lines:
+        if match := re.search(pattern, line):
             return match[0]
     raise AssertionError("the control plane ended before it was ready")
 
 
-async def _build(world: World, link: str, console: Console) -> None:
+async def _build(world: World, link: str, with_hostile: bool, console: Console) -> None:
     await found(Browser(world.url), link)
     where = (await console.store.rows(_Where, WHERE))[0]
     world.org, world.people["ada"] = where.org_id, where.person_id
@@ -96,11 +116,11 @@ async def _build(world: World, link: str, console: Console) -> None:
         await _sign_in(world, console, name)
     world.places["shop"] = await project(world, console, "Shop", ("main", "reporting"))
     world.places["empty"] = await project(world, console, "Warehouse", ("main",))
-    world.places |= await record(console, world.postgres, world.url, world.org, world.places["shop"])
+    world.places |= await record(console, world.postgres, world.url, world.org, world.places["shop"], with_hostile=with_hostile)
     await fill(world, console)
     grace = Browser(world.url)
     grace.cookies = dict([world.cookies["grace"]])
-    world.places |= await hold(console, grace, world.org, world.places["shop"])
+    world.places |= await hold(console, grace, world.org, world.places["shop"], with_hostile=with_hostile)
     world.places |= await agree(world, console, grace)
 
 
@@ -133,4 +153,4 @@ async def _sign_in(world: World, console: Console, name: str) -> None:
         await sessions.begin(tx, cookie, session, world.people[name], world.org, now_ms, "password", visitor)
 
     await console.store.transaction(work)
-    world.cookies[name] = ("gatewayd", cookie)
+    world.cookies[name] = (world.settings.cookie(sessions.COOKIE), cookie)

@@ -30,7 +30,7 @@ def test_from_a_new_project_to_the_first_query(desk: Desk, postgres: Postgres, t
     page.get_by_role("link", name="Set the address").click()
     page.get_by_role("textbox", name="Address").fill("mysql://nobody")
     click(page, "Set and test")
-    expect(page.get_by_role("alert")).to_contain_text("url:")
+    expect(page.get_by_role("alert")).to_contain_text("Address:")
     page.get_by_role("textbox", name="Address").fill(dsn)
     click(page, "Set and test")
     expect(page.get_by_role("table", name="What the test found")).to_be_visible(timeout=60_000)

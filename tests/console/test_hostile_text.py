@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser as Chromium
 
-from tests.conftest import Postgres, reserved_port
+from tests.conftest import reserved_port
 from tests.console.desk import NARROW, Desk, sideways
 from tests.console.pages import PAGES, PageCase
-from tests.console.running import running
+from tests.console.running import copied
 from tests.console.world import World
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(2)><b class=evil>{{ 7 * 7 }}\u202egnp.exe\u200b" + "W" * 180
@@ -50,15 +50,14 @@ SHOWN = [case for case in PAGES if case.status == 200 and case.who == "ada"]
 
 
 @pytest.fixture(scope="module")
-def evil(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory, browser: Chromium) -> Iterator[World]:
-    """A world of its own, in which everything that can be text is the same text."""
-    with reserved_port() as port, running(postgres, port, tmp_path_factory.mktemp("evil")) as world:
-        for column in COLUMNS:
-            table, _, name = column.partition(".")
-            postgres.execute(f"UPDATE {table} SET {name} = '{LITERAL}' WHERE {name} IS NOT NULL", world.dsn)
-        for table, values in JSON.items():
-            postgres.execute(f"UPDATE {table} SET {values.format(LITERAL)}", world.dsn)
-        yield world
+def evil(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A copy of the world, in which everything that can be text is the same text."""
+    columns = [each.split(".") for each in COLUMNS]
+    changes = [f"UPDATE {table} SET {name} = '{LITERAL}' WHERE {name} IS NOT NULL;" for table, name in columns]
+    changes += [f"UPDATE {table} SET {values.format(LITERAL)};" for table, values in JSON.items()]
+    with reserved_port() as port, copied(world, port, tmp_path_factory.mktemp("evil")) as evil:
+        evil.postgres.execute("\n".join(changes), evil.dsn)
+        yield evil
 
 
 @pytest.fixture

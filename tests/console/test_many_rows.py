@@ -4,27 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.console.desk import MOST_BYTES, Desk
+from tests.console.volume import GONE, MANY, PEOPLE, PROJECTS
 from tests.console.world import World
-
-MANY = 10_000
-# Each with an id of its own, above those of the people and projects that are there.
-PEOPLE = """
-INSERT INTO people (person_id, email, email_key, name, created_ms)
-SELECT ('ffffffff-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, n || '@many.example', n || '@many.example', 'Person ' || n, 1
-FROM generate_series(1, {0}) AS n;
-INSERT INTO memberships (person_id, org_id, role, since_ms)
-SELECT person_id, (SELECT org_id FROM organisations), 'member', 1 FROM people WHERE name LIKE 'Person %';
-"""
-PROJECTS = """
-INSERT INTO projects (org_id, project_id, name, name_key, created_ms)
-SELECT (SELECT org_id FROM organisations), ('ffffffff-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Many ' || n, 'm' || n, 1
-FROM generate_series(1, {0}) AS n;
-"""
-GONE = """
-DELETE FROM memberships WHERE person_id IN (SELECT person_id FROM people WHERE name LIKE 'Person %');
-DELETE FROM people WHERE name LIKE 'Person %';
-DELETE FROM projects WHERE name LIKE 'Many %';
-"""
 
 
 @pytest.mark.parametrize(("path", "rows", "first"), [("/people", PEOPLE, "Ada Lovelace"), ("/", PROJECTS, "Shop")])

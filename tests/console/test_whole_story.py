@@ -15,6 +15,7 @@ from tests.conftest import Postgres, reserved_port
 from tests.console.agent import PATIENCE_S, Agent
 from tests.console.desk import Desk, until_shown
 from tests.console.running import started
+from tests.console.world import World
 
 ROLE = "CREATE ROLE story LOGIN PASSWORD 'story-of-the-shop'; "
 SHOP = """
@@ -74,7 +75,7 @@ def test_from_the_first_link_to_a_proof_of_an_approved_write(unopened: tuple[Des
         {"id": 2, "status": "paid"},
         {"id": 3, "status": "paid"},
     ]
-    proved(owner, reviewer)
+    proved(desk.world, reviewer)
 
 
 def click(page: Page, name: str) -> None:
@@ -182,12 +183,14 @@ def approved(owner: Page, reviewer: Page, home: str) -> None:
     until_shown(owner, owner.get_by_role("row").filter(has_text="AS counted").filter(has_text="preview, by the gateway").first)
 
 
-def proved(owner: Page, reviewer: Page) -> None:
-    """From the request to what ran, and from there to a proof: the page checks it in the browser."""
+def proved(world: World, reviewer: Page) -> None:
+    """From the request to what ran, and from there to a proof: the page checks it in the browser. The engine signs a head a
+    minute, and a last one when it stops."""
     until_shown(reviewer, reviewer.get_by_text("executed, 1 row"))
     reviewer.locator("#live dd a").click()
     until_shown(reviewer, reviewer.locator("main .badge", has_text="executed"))
     expect(reviewer.locator("#sql")).to_have_text(WRITE)
+    world.stop_engines()
     until_shown(reviewer, reviewer.get_by_role("link", name="Check its proof"))
     follow(reviewer, "Check its proof")
     expect(reviewer.get_by_role("heading", name="Proved", exact=True)).to_be_visible()
