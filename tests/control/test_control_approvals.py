@@ -36,8 +36,8 @@ from gatewayd.control.projects.terms import ProjectTerms
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.web.answer import Refusal
 from tests.control.approval_world import World, make_world
+from tests.control.clock import MINUTE, Clock
 
-MINUTE = 60_000
 DELETE = "DELETE FROM orders WHERE id = 7"
 TRAIL = Statement("SELECT action, person_id FROM org_events WHERE org_id = $1 ORDER BY seq")
 PAUSE = Statement("UPDATE projects SET state = 'paused' WHERE org_id = $1 AND project_id = $2")
@@ -46,14 +46,6 @@ PAUSE = Statement("UPDATE projects SET state = 'paused' WHERE org_id = $1 AND pr
 class Did(msgspec.Struct):
     action: str
     person_id: str | None
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.ms = 1_790_000_000_000
-
-    def __call__(self) -> int:
-        return self.ms
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from gatewayd.control.audit.stored import StoredEvent
 from gatewayd.control.audit.summary import QuerySummary, summary_of
 from gatewayd.control.console import Console
 from tests.control.approval_world import World, make_world
-from tests.control.test_control_approvals import MINUTE, Clock
+from tests.control.clock import MINUTE, Clock
 
 
 @pytest.fixture
