@@ -33,13 +33,12 @@ PASSWORD = "canary-password-of-the-database"
 INDEXER = "canary-indexer-token"
 
 
-class Linked:
+class Serving:
     """One running gateway and its agent."""
 
-    def __init__(self, running: Running, port: int, folder: Path, control: StandIn) -> None:
+    def __init__(self, running: Running, port: int, folder: Path) -> None:
         self.running = running
         self.folder = folder
-        self.control = control
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S)
         self.session: dict[str, str] = {}
         self._n = 0
@@ -47,9 +46,6 @@ class Linked:
     def ready(self) -> tuple[int, str]:
         answer = self.http.get("/readyz")
         return answer.status_code, answer.text
-
-    def wait_until_ready(self) -> None:
-        self.control.wait_for(lambda status: status.state == "enforcing" and all(each.reachable for each in status.databases))
 
     def post(self, method: str, params: dict[str, Any], **headers: str) -> httpx.Response:
         self._n += 1
@@ -80,6 +76,17 @@ class Linked:
             rows = [dict(row) for row in connection.execute("SELECT * FROM audit_events ORDER BY id")]
         connection.close()
         return [row | {"payload": msgspec.json.decode(row["payload"])} for row in rows if event_type in (None, row["event_type"])]
+
+
+class Linked(Serving):
+    """One that is linked to the stand-in."""
+
+    def __init__(self, running: Running, port: int, folder: Path, control: StandIn) -> None:
+        super().__init__(running, port, folder)
+        self.control = control
+
+    def wait_until_ready(self) -> None:
+        self.control.wait_for(lambda status: status.state == "enforcing" and all(each.reachable for each in status.databases))
 
 
 def variables(url: str, dsn: str, folder: Path, port: int, **more: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -333,13 +333,13 @@ def check_row(row: PushedRow) -> None:
 
 
 Spoil = Callable[[str, Answer], Answer | None]
+Handle = Callable[[str, bytes], Answer | None]
 
 
-class Listener:
-    """The stand-in on 127.0.0.1. `spoil` may change an answer, or give None: the connection then ends without one."""
+class Door:
+    """What answers on 127.0.0.1. `spoil` may change an answer, or give None: the connection then ends without one."""
 
-    def __init__(self, control: StandIn, port: int, tls: ssl.SSLContext | None = None) -> None:
-        self.control = control
+    def __init__(self, handle: Handle, port: int, tls: ssl.SSLContext | None = None) -> None:
         self.spoil: Spoil = lambda _path, answer: answer
         self.lose_requests = False
         self.bytes_in = self.bytes_out = self.requests = 0
@@ -357,7 +357,8 @@ class Listener:
                 if listener.lose_requests:
                     self.close_connection = True
                     return
-                answer = listener.spoil(self.path, listener.control.handle(self.path, data))
+                good = handle(self.path, data)
+                answer = listener.spoil(self.path, good) if good is not None else None
                 if answer is None:
                     self.close_connection = True
                     return
@@ -384,13 +385,24 @@ class Listener:
         self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
-    def __enter__(self) -> "Listener":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+class Listener(Door):
+    """The stand-in behind it."""
+
+    def __init__(self, control: StandIn, port: int, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(lambda path, data: control.handle(path, data), port, tls)
+        self.control = control
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
         with self.control.changed:
             self.control.changed.notify_all()
 
