@@ -136,6 +136,22 @@ def root_from_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[byte
     return root if last == 0 else None
 
 
+def range_before(index: int, size: int, proof: Sequence[bytes]) -> CompactRange:
+    """The tree of the leaves before the one at `index`, out of a proof that `root_from_inclusion` has verified: what stands to
+    the left of the leaf's path is what that tree is made of."""
+    number, last = index, size - 1
+    left: list[bytes] = []
+    for each in proof:
+        if number & 1 or number == last:
+            left.append(each)
+            while not number & 1 and number:
+                number >>= 1
+                last >>= 1
+        number >>= 1
+        last >>= 1
+    return CompactRange(index, reversed(left))
+
+
 def is_consistent(first: int, second: int, proof: Sequence[bytes], first_root: bytes, second_root: bytes) -> bool:
     """Whether the proof shows that the tree of `first` leaves is the beginning of that of `second` (RFC 9162 2.1.4.2)."""
     if not 0 < first <= second:

@@ -17,7 +17,7 @@ from gatewayd.audit.meta import Acked, Linked, Meta
 from gatewayd.audit.open_file import reason_of
 from gatewayd.audit.service import Audit, AuditUnavailable
 from gatewayd.audit.stored_tree import LeafMissing
-from gatewayd.audit.tree import CompactRange, root_from_inclusion
+from gatewayd.audit.tree import CompactRange
 from gatewayd.link import batches
 from gatewayd.link.batches import Batch, Position
 from gatewayd.link.client import ControlAnswer, ControlPlane, RequestRefused, Unreachable
@@ -26,6 +26,7 @@ from gatewayd.link.formats.bundle import AuditTerms
 from gatewayd.link.formats.documents import DocumentRefused
 from gatewayd.link.formats.rows import BATCH_ROWS
 from gatewayd.link.formats.trust import Trust
+from gatewayd.link.parting import Parting, parting_at
 from gatewayd.link.poll import AuditHeads
 
 READY_ROWS: Final = 500
@@ -78,6 +79,8 @@ class Push:
         self._told: dict[Trouble, str] = {}
         self._busy_since: float | None = None
         self._forked_at: float | None = None
+        self._parting: Parting | None = None
+        """While the first difference is looked for."""
         self._terms_kept: Linked | None = None
         self._pruning_failed = False
 
@@ -115,7 +118,7 @@ class Push:
     # -- where to go on
 
     async def _begin(self) -> bool:
-        held = self._held()
+        held, self._parting = self._held(), None
         meta = await self._audit.meta()
         acked = meta.acked.size if meta.acked is not None else 0
         instance, size = str(meta.instance), acked
@@ -130,7 +133,10 @@ class Push:
                 log.info(log.AUDIT_NEW_IDENTITY, **named)
             else:
                 log.error(log.AUDIT_FORKED, **named)
-            instance, size, acked = held.instance, min(held.size, earlier[held.instance]), 0
+            # Where more is held than was left of it here, its last row is sent again: it may be another one.
+            is_longer = held.size > earlier[held.instance]
+            instance, acked = held.instance, 0
+            size = max(0, earlier[instance] - 1) if is_longer else held.size
         elif held is None or held.instance != instance:
             size = 0
         elif held.size < acked:
@@ -257,6 +263,9 @@ class Push:
         root = base64.b64encode(bytes.fromhex(ack.root)).decode()
         position = self._position
         assert position is not None
+        if self._parting is not None and ack.size <= self._parting.differs:
+            return await self._look_for(Parting(ack.size, self._parting.differs))
+        self._parting = None
         if position.end_seq is None:
             try:
                 await self._audit.note_acknowledged(Acked(ack.size, root, ack.ts))
@@ -274,34 +283,60 @@ class Push:
         return 0
 
     async def _conflicting(self, batch: Batch, answered: ControlAnswer) -> float:
-        """Another leaf is held there. The file goes on as a new instance from that event on, at most once an hour."""
+        """Another leaf is held there. The file goes on as a new instance from the first difference on, at most once an hour."""
         body, position = batch.body, self._position
         assert position is not None
+        same = self._parting.same if self._parting is not None else 0
         try:
             conflict = self._read(answered, Conflict)
-            _check_conflict(batch, conflict)
+            meta = await self._audit.meta()
+            parting = await self._audit.ask(lambda connection: parting_at(connection, meta, body, conflict, same))
         except DocumentRefused as refused:
             return self._unverified(refused)
-        if position.end_seq is not None:  # of an instance that has ended: what is different there stays with it
+        except AuditUnavailable as unavailable:
+            return self._failed(unavailable.reason)
+        except (sqlite3.Error, OSError, LeafMissing) as failure:
+            return self._failed(reason_of(failure))
+        if position.end_seq is not None:  # of an instance that has ended, so nothing can take its place
+            self._tell(log.AUDIT_REFUSED, "refused", **{"from": conflict.seq, "to": position.end_seq - 1})
             self._position = await self._following(position)
             return 0
         now = trio.current_time()
         if self._forked_at is not None and now - self._forked_at < FORK_S:
             self._tell(log.AUDIT_FORK_CONFLICT, "conflict", instance=body.instance, seq=conflict.seq)
             return self._backoff()
+        if not parting.is_found:
+            return await self._look_for(parting)
+        seq = body.first_seq + parting.differs
         try:
-            meta = await self._audit.begin_instance("fork", conflict.seq)
+            meta = await self._audit.begin_instance("fork", seq)
         except AuditUnavailable as unavailable:
             return self._failed(unavailable.reason)
         self._forked_at = now
-        named: dict[str, str | int] = {"from": body.instance, "instance": str(meta.instance), "seq": conflict.seq}
+        named: dict[str, str | int] = {"from": body.instance, "instance": str(meta.instance), "seq": seq}
         log.error(log.AUDIT_FORKED, **named)
         self._begin_instance(meta)
         return 0
 
+    async def _look_for(self, parting: Parting) -> float:
+        """Sends the row in the middle again."""
+        position = self._position
+        assert position is not None
+        try:
+            meta = await self._audit.meta()
+            name, middle = position.instance, parting.middle
+            found = await self._audit.ask(lambda connection: batches.position_at(connection, meta, name, middle))
+        except AuditUnavailable as unavailable:
+            return self._failed(unavailable.reason)
+        except (sqlite3.Error, OSError, LeafMissing) as failure:
+            return self._failed(reason_of(failure))
+        self._parting, self._position, self._at_most = parting, found, 1
+        return 0
+
     def _begin_instance(self, meta: Meta) -> None:
         self._position = Position(meta.instance, meta.first_seq, CompactRange())
-        self._acked = self._ack = None
+        self._acked = self._ack = self._parting = None
+        self._at_most = BATCH_ROWS
 
     def _read(self, answered: ControlAnswer, shape: type[A]) -> A:
         """Raises DocumentRefused."""
@@ -316,9 +351,9 @@ class Push:
         while True:
             await trio.sleep(PRUNE_S)
             position = self._position
-            if position is None or self._acked is None:
+            if position is None or self._acked is None or position.end_seq is not None or self._parting is not None:
                 continue
-            up_to = position.first_seq + self._acked.size - 1
+            up_to = min(position.first_seq + self._acked.size, position.next_seq) - 1  # what is sent again stays until then
             before_ms = self._control.clock.now_ms() - self._terms().retention_h * _HOUR_MS
             try:
                 last = await self._audit.ask(lambda connection: batches.last_before(connection, up_to, before_ms))  # noqa: B023
@@ -375,19 +410,3 @@ def _since(instance: str, meta: Meta) -> list[str]:
     """The past instances from this one on."""
     names = [str(each.instance) for each in meta.previous_instances]
     return names[names.index(instance) :]
-
-
-def _check_conflict(batch: Batch, conflict: Conflict) -> None:
-    """A conflict is one when another leaf is there proved to be held. Raises DocumentRefused."""
-    body = batch.body
-    if conflict.instance != body.instance or not body.from_seq <= conflict.seq <= body.to_seq:
-        raise DocumentRefused("version", "it names another event")
-    try:
-        leaf, root = bytes.fromhex(conflict.leaf), bytes.fromhex(conflict.head.root)
-        proof = [bytes.fromhex(each) for each in conflict.proof]
-    except ValueError:
-        raise DocumentRefused("version", "it holds no hashes") from None
-    if leaf == batch.leaves[conflict.seq - body.from_seq]:
-        raise DocumentRefused("version", "it shows the event that was sent")
-    if root_from_inclusion(leaf, conflict.seq - body.first_seq, conflict.head.size, proof) != root:
-        raise DocumentRefused("version", "its proof does not verify")

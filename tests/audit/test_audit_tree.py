@@ -12,6 +12,7 @@ from gatewayd.audit.tree import (
     consistency_proof,
     inclusion_proof,
     is_consistent,
+    range_before,
     range_from,
     root_from_inclusion,
 )
@@ -101,6 +102,7 @@ def test_inclusion_holds_at_its_place_and_nowhere_else(size: int, data: st.DataO
         assert root_from_inclusion(whole.leaves[other], index, size, proof) != root
         assert root_from_inclusion(whole.leaves[index], other, size, proof) != root
     assert root_from_inclusion(whole.leaves[index], index, size, [*proof, root]) is None
+    assert range_before(index, size, proof).nodes == range_from(index, whole.subtree).nodes
     if proof:
         assert root_from_inclusion(whole.leaves[index], index, size, proof[:-1]) is None
         place = data.draw(st.integers(0, len(proof) - 1))

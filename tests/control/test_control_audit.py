@@ -98,6 +98,11 @@ async def test_another_row_at_a_held_place_is_a_conflict_with_its_proof(one_proj
     root = root_from_inclusion(leaf, 270, conflict.head.size, [bytes.fromhex(each) for each in conflict.proof])
     assert root is not None
     assert root.hex() == conflict.head.root
+    # the same row after another one: the leaf is the one that was sent, what the proof says of the rows before is not
+    other = msgspec.structs.replace(gateway.rows.batch(200, 201), root="11" * 32)
+    answer, sent = await gateway.push(other)
+    conflict = read_answer(answer.content, Conflict, gateway.trust, now_ms(), gateway=gateway.id, request=sent.digest)
+    assert (answer.status_code, conflict.seq, conflict.leaf) == (409, 201, gateway.rows.leaves[200].hex())
     # it goes on as a new instance from there
     restored.instance, restored.first_seq = restored.ulid(), 271
     assert (await acked(gateway, restored.batch(270, 330))).size == 60

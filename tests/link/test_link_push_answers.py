@@ -142,6 +142,55 @@ async def test_another_event_held_at_a_seq_forks_the_file_once(
     assert found[0]["from"] == first
 
 
+@pytest.mark.parametrize("differs", [0, 1, 70, 198, 199])
+async def test_the_first_difference_of_a_fork_is_found_by_halving(
+    differs: int, tmp_path: Path, autojump_clock: trio.testing.MockClock, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Rows that were acknowledged long ago are held otherwise, as after somebody changed the file: no batch comes near them."""
+    between = Between()
+    between.terms = AuditTerms(retention_h=10**6)
+    async with pushing(between, tmp_path) as audit:
+        await record(audit, 200)
+        await until(lambda: len(between.control.held()) == 200)
+        gateway = between.control.the_gateway()
+        (first,) = gateway.trees
+        gateway.trees[first].leaves[differs] = b"\1" * 32
+        count = len(between.sent)
+        await record(audit, 1)
+        await until(lambda: len(gateway.trees) == 2 and len(between.control.held()) == 401 - differs)
+        meta = await audit.meta()
+        assert [(each.instance, each.size, each.reason) for each in meta.previous_instances] == [(first, differs, "fork")]
+        assert meta.first_seq == differs + 1
+        assert len(between.sent) - count <= 1 + 8 + 1 + 1, "one conflict, log2(200) rows, the difference itself, the rest"
+    (forked,) = messages(capfd)
+    assert (forked["from"], forked["seq"]) == (first, differs + 1)
+
+
+async def test_rows_of_an_ended_instance_that_are_held_otherwise_are_told(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Restored from a backup, it recorded other rows and then went on as a new instance, all of it without the control plane."""
+    between = Between()
+    async with pushing(between, tmp_path) as audit:
+        await record(audit, 6)
+        await until(lambda: len(between.control.held()) == 6)
+        await audit.begin_instance("damaged")
+    gateway = between.control.the_gateway()
+    (first,) = gateway.trees
+    tree = gateway.trees[first]
+    tree.leaves[4:] = [b"\1" * 32, b"\2" * 32, b"\3" * 32]
+    tree.rows = {seq: row for seq, row in tree.rows.items() if seq <= 4}
+    async with pushing(between, tmp_path, TreeHead(first, 7, tree.range().root().hex())) as audit:
+        await record(audit, 2)
+        await until(lambda: len(gateway.trees) == 2 and len(between.control.held()) == 6)
+    told_of = [(line["msg"], line.get("from"), line.get("to"), line.get("seq")) for line in messages(capfd)]
+    assert told_of == [
+        ("audit file forked from what the control plane holds", first, None, 7),
+        ("control plane refused audit events", 6, 6, None),
+        ("audit push recovered", None, None, None),
+    ]
+
+
 async def test_a_conflict_that_shows_our_own_event_or_has_no_proof_is_no_conflict(
     tmp_path: Path, autojump_clock: trio.testing.MockClock, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,12 @@ ADD_ONCE: Final = Statement(
     " SELECT $1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::bigint WHERE NOT EXISTS (SELECT 1 FROM audit_findings"
     " WHERE project_id = $1 AND gateway_id = $3 AND kind = $4 AND body = $5)"
 )
+# A gateway that looks for the first difference meets many: one that nobody has seen yet stands for them.
+ADD_ONE: Final = Statement(
+    "INSERT INTO audit_findings (project_id, finding_id, gateway_id, kind, body, found_ms)"
+    " SELECT $1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::bigint WHERE NOT EXISTS (SELECT 1 FROM audit_findings"
+    " WHERE project_id = $1 AND gateway_id = $3 AND kind = $4 AND seen_ms IS NULL)"
+)
 OPEN: Final = Statement(
     "SELECT finding_id, gateway_id, kind, body, found_ms, seen_by, seen_ms FROM audit_findings"
     " WHERE project_id = $1 AND seen_ms IS NULL ORDER BY finding_id DESC LIMIT 200"

@@ -22,7 +22,7 @@ from gatewayd.control.audit.batch import (
     check_batch,
 )
 from gatewayd.control.audit.erasure import erase
-from gatewayd.control.audit.findings import ADD_ONCE
+from gatewayd.control.audit.findings import ADD_ONCE, ADD_ONE
 from gatewayd.control.audit.held import ADD_HEAD, FIND_LOCKED, MOVE, SPANS, SUPERSEDE, HeldHead, Span
 from gatewayd.control.audit.rollup import add as add_rollup
 from gatewayd.control.audit.rollup import summed
@@ -67,7 +67,7 @@ class _Fingerprint(msgspec.Struct, frozen=True):
 
 
 class _Contradicted(Exception):
-    """Another leaf is held at `seq`."""
+    """Another leaf is held at `seq`, or somewhere before it."""
 
     def __init__(self, seq: int) -> None:
         super().__init__(seq)
@@ -143,7 +143,7 @@ async def _store(
     if not new.leaves:
         root = await tiles.root_at(tx, instance, body.size)
         if root.hex() != body.root:
-            raise RowsRefused("root: it is not that of the rows held")
+            raise _Contradicted(body.to_seq)  # the same rows after another one: the proof tells
         return _Taken(body.size, root)
     tree = CompactRange.decode(head.size, head.frontier)
     tree.extend(new.leaves)
@@ -222,7 +222,7 @@ async def _conflict(console: Console, place: ProjectPlace, found: ReadRequest, b
         index = seq - head.first_seq
         (leaf,) = await tiles.leaves_between(tx, instance, index, index + 1)
         proof = await tiles.prove(tx, instance, index, head.size)
-        await tx.run(ADD_ONCE, place.project_id, finding_id, place.id, "conflict", text, now_ms)
+        await tx.run(ADD_ONE, place.project_id, finding_id, place.id, "conflict", text, now_ms)
         return Conflict(
             gateway=place.id, instance=body.instance, request=found.digest, seq=seq, leaf=leaf.hex(),
             proof=tuple(each.hex() for each in proof), head=TreeHead(body.instance, head.size, head.root.hex()),
