@@ -21,7 +21,7 @@ import trio
 from gatewayd import __version__, log
 from gatewayd import process_memory as memory
 from gatewayd.audit.events import DEFAULT_DATABASE
-from gatewayd.audit.service import Audit, AuditFileLocked, AuditFileUnusable, IdentityRefused, open_audit
+from gatewayd.audit.service import Audit, AuditFileLocked, AuditFileUnusable, AuditUnavailable, IdentityRefused, open_audit
 from gatewayd.config.crash import Foreseen, end_of
 from gatewayd.config.environment import UNIX_HOST
 from gatewayd.config.exit_codes import UNAVAILABLE
@@ -176,9 +176,23 @@ class _Daemon:
         masking = Masking(settings.mask_salt, settings.mask_source_rewrite)
         gateway = Gateway(audit, served, masking=masking, approvals=approvals)
         if settings.link is None:
-            file = Path(settings.state_dir) / TAINTS
-            gateway.containing.taints = KeptTaints(file, by_token=settings.proxy_secret is not None)
+            gateway.containing.taints = await self._kept_taints(audit)
         return gateway
+
+    async def _kept_taints(self, audit: Audit) -> KeptTaints:
+        settings = self._settings
+        try:
+            was_kept = (await audit.meta()).taints_kept is True
+        except AuditUnavailable:
+            was_kept = True  # not known: a file that is missing then counts as removed
+        taints = KeptTaints(
+            Path(settings.state_dir) / TAINTS,
+            by_token=settings.proxy_secret is not None,
+            was_kept=was_kept,
+            note=audit.note_taints_kept,
+        )
+        await taints.begin()
+        return taints
 
     async def _start_senders(self, gateway: Gateway, services: trio.Nursery) -> DenyWebhook | None:
         """The deny webhook and telemetry, each only where it is configured. When cancelled they get a last second."""

@@ -258,6 +258,11 @@ class AuditFile:
         """Keeps whether this file runs linked."""
         self._change_meta(linked=linked)
 
+    def note_taints_kept(self) -> None:
+        """Keeps that there is a file of taints."""
+        if not self._meta.taints_kept:
+            self._change_meta(taints_kept=True)
+
     def _change_meta(self, **changes: object) -> None:
         with self._transaction():
             meta = self._write_meta(msgspec.structs.replace(self._meta, **changes))

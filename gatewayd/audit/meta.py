@@ -92,6 +92,7 @@ class Meta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pruned: tuple[Pruned, ...] = ()
     acked: Acked | None = None
     linked: Linked | None = None
+    taints_kept: bool | None = None  # a standalone gateway keeps taints beside this file: the file of them must be there
     format_1_to: str = ""  # the largest id when the file was converted: rows up to it may stand in no tree
 
     def pruned_tree(self, instance: str) -> CompactRange:

@@ -274,6 +274,10 @@ class Audit:
         """Keeps whether this file runs linked, for the next start."""
         await self.call(lambda file: file.note_linked(linked))
 
+    async def note_taints_kept(self) -> None:
+        """Keeps that a file of taints is there from now on. Raises AuditUnavailable."""
+        await self.call(lambda file: file.note_taints_kept())
+
     async def call(self, chore: Callable[[AuditFile], T]) -> T:
         """What `chore` makes of the file, in the writer's thread between two batches. Raises AuditUnavailable."""
         result = await self._queue.call(chore)

@@ -1,8 +1,10 @@
 """The record of taints of a standalone gateway: one small file in its state folder. An operator clears it.
 
-If the file cannot be read, every grant counts as tainted until an operator clears that too.
+If the file cannot be read, every grant counts as tainted until an operator clears that too. The same if it was removed: the audit
+file's signed metadata says that there was one. Clearing is recorded, removing is not.
 """
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
@@ -12,6 +14,7 @@ import trio
 
 from gatewayd import durable_file, log
 from gatewayd.audit.events import Agent, Query
+from gatewayd.audit.service import AuditUnavailable
 from gatewayd.corridor.containing import Tainted, TaintUnknown, shown
 
 TAINTS: Final = "taints.json"
@@ -33,19 +36,24 @@ class TaintsUnreadable(Exception):
 
 class KeptTaints:
     """A `Taints` in a file. `by_token` says whether the ids of tokens are authenticated. If they are not, the whole gateway is
-    one grant: an agent that chooses its own token could shed a taint by choosing another."""
+    one grant: an agent that chooses its own token could shed a taint by choosing another.
+
+    `was_kept`: the audit file says that there is a file of taints; `note` makes it say so, and raises AuditUnavailable.
+    """
 
     cleared_by = "an operator (gatewayd taint clear)"
 
-    def __init__(self, file: Path, *, by_token: bool) -> None:
+    def __init__(self, file: Path, *, by_token: bool, was_kept: bool, note: Callable[[], Awaitable[None]]) -> None:
         self._file = file
         self._by_token = by_token
+        self._is_noted = was_kept
+        self._note = note
         self._one_at_a_time = trio.Lock()
         self._grants: dict[str, Tainted] = {}
         self.broken: str | None = None
         """Why the file cannot be read; every grant counts as tainted then. None if it could be read."""
         try:
-            self._grants = _read(file)
+            self._grants = _read(file, must_be_there=was_kept)
         except TaintsUnreadable as unreadable:
             self.broken = str(unreadable)
             log.error(log.TAINTS_UNREADABLE, error=self.broken)
@@ -70,20 +78,36 @@ class KeptTaints:
         """Records the taint durably. A grant that is already tainted keeps its first record."""
         if self.broken is not None:
             raise TaintUnknown(_UNREADABLE)
-        if grant in self._grants:
+        if grant in self._grants and self._is_noted:
             return
         async with self._one_at_a_time:
-            if grant in self._grants:
-                return
+            is_new = grant not in self._grants
             try:
-                await self._keep({**self._grants, grant: tainted})
+                if is_new:
+                    await self._keep({**self._grants, grant: tainted})
+                await self._note_it()  # after the file: a kill in between contains nobody who has read nothing
             except OSError as failure:
                 raise TaintUnknown(
                     f"the state folder cannot be written: {(failure.strerror or 'no reason given').lower()}"
                 ) from None
+            except AuditUnavailable as unavailable:
+                raise TaintUnknown(f"the audit file cannot be written: {unavailable.reason}") from None
+        if not is_new:
+            return
         log.warning(
             log.GRANT_TAINTED, grant=shown(grant), source=tainted.source, database=tainted.database, query_id=tainted.query_id
         )
+
+    async def begin(self) -> None:
+        """Makes the audit file say that the file is there, where it is and the audit file does not: it may be a new one."""
+        if self._file.exists():
+            with contextlib.suppress(AuditUnavailable):  # then the next mark does
+                await self._note_it()
+
+    async def _note_it(self) -> None:
+        if not self._is_noted:
+            await self._note()
+            self._is_noted = True
 
     async def clear(self, grant: str | None, recorded: Callable[[], Awaitable[None]]) -> list[str]:
         """Clears one grant, or all of them and an unreadable file with None. Returns the cleared grants.
@@ -111,12 +135,14 @@ class KeptTaints:
             self._grants = grants
 
 
-def _read(file: Path) -> dict[str, Tainted]:
-    """The grants in the file; none if there is no file. Raises TaintsUnreadable."""
+def _read(file: Path, *, must_be_there: bool) -> dict[str, Tainted]:
+    """The grants in the file; none if there never was one. Raises TaintsUnreadable."""
     try:
         with file.open("rb") as opened:
             data = opened.read(_MOST_BYTES)
     except FileNotFoundError:
+        if must_be_there:
+            raise TaintsUnreadable(f"{TAINTS} is missing, and the audit file says that there was one") from None
         return {}
     except OSError as failure:
         raise TaintsUnreadable(f"{TAINTS} cannot be read ({(failure.strerror or 'input/output error').lower()})") from None

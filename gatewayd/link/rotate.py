@@ -22,8 +22,18 @@ from gatewayd.link.kept import LINK, Enrolled, Kept
 WITHIN_S: Final = 30.0
 
 
+_REFUSED: Final = {
+    "cut": "this gateway is cut; a person who may manage gateways restores it there first",
+    "duplicated": "another process uses this identity; a person decides there which one stays",
+}
+
+
 class RotationFailed(Exception):
     """The identity in force stays. The text says what was found and what to do."""
+
+
+class RotationRefused(RotationFailed):
+    """The control plane has signed that it refuses, so it knows the key that asked."""
 
 
 async def rotate(
@@ -35,6 +45,8 @@ async def rotate(
     if enrolled.identity != following.key_id:  # else the control plane has it already, and only the file is missing
         try:
             await _asked(control, identity, following, enrolled, trust)
+        except RotationRefused:
+            raise
         except RotationFailed:
             # Its answer to an earlier question may have been lost: then it knows the next key alone.
             await _asked(as_next, following, following, enrolled, trust)
@@ -48,7 +60,15 @@ def next_identity(kept: Kept) -> SigningKey:
     return ensure_identity(str(kept.folder), name=NEXT_NAME)
 
 
-async def _asked(control: ControlPlane, signer: SigningKey, following: SigningKey, enrolled: Enrolled, trust: Trust) -> None:
+async def _asked(
+    control: ControlPlane,
+    signer: SigningKey,
+    following: SigningKey,
+    enrolled: Enrolled,
+    trust: Trust,
+    *,
+    knows_the_time: bool = False,
+) -> None:
     nonce = secrets.token_hex(16)
     body = rotate_body(following, gateway=enrolled.gateway, signer=signer.public, nonce=nonce)
     sent = control.numbered("rotate", body)
@@ -58,7 +78,12 @@ async def _asked(control: ControlPlane, signer: SigningKey, following: SigningKe
     except Unreachable as failure:
         raise RotationFailed(f"the control plane does not answer ({failure.reason}); try again") from None
     except RequestRefused as refused:
-        raise RotationFailed(f"the control plane refuses it ({refused.refusal.reason})") from None
+        reason = refused.refusal.reason
+        if reason == "clock" and not knows_the_time:
+            control.clock.learn(refused.refusal.ts)
+            await _asked(control, signer, following, enrolled, trust, knows_the_time=True)
+            return
+        raise RotationRefused(f"the control plane refuses it ({reason}): {_REFUSED.get(reason, 'try again')}") from None
     except DocumentRefused as refused:
         raise RotationFailed(f"its answer does not verify ({refused.check}); the identity in force stays") from None
     if (found.gateway, found.project, found.issuer) != (enrolled.gateway, enrolled.project, enrolled.issuer):

@@ -148,6 +148,32 @@ def test_a_damaged_file_contains_everybody_until_it_is_cleared(dsn: str, tmp_pat
         assert line in operator.running.text
 
 
+def test_a_file_that_was_removed_contains_everybody_until_it_is_cleared(dsn: str, tmp_path: Path) -> None:
+    """Clearing writes a row; removing the file, without one, must not do the same."""
+    file = tmp_path / "taints.json"
+    with operated(dsn, tmp_path, POLICY) as operator:
+        assert ask(operator, READ, WRITE)[1]["allowed"] is False
+        operator.running.stop()
+    file.unlink()
+    with operated(dsn, tmp_path, POLICY) as operator:
+        assert "taints.json is missing, and the audit file says that there was one" in operator.running.text
+        denied, honest = ask(operator, WRITE, "SELECT count(*) FROM orders")
+        assert (denied["allowed"], honest["allowed"]) == (False, True)
+        assert command(operator, "clear", "all")[0] == 0
+        assert ask(operator, WRITE)[0]["allowed"] is True
+        operator.running.stop()
+    with operated(dsn, tmp_path, POLICY) as operator:  # nothing is tainted, and the file says so
+        assert ask(operator, WRITE)[0]["allowed"] is True
+        operator.running.stop()
+    (tmp_path / "audit.db").unlink()  # a new audit file is told of the file that is there
+    with operated(dsn, tmp_path, POLICY) as operator:
+        operator.running.stop()
+    file.unlink()
+    with operated(dsn, tmp_path, POLICY) as operator:
+        assert ask(operator, WRITE)[0]["allowed"] is False
+        operator.running.stop()
+
+
 def test_rows_stay_here_while_the_taint_cannot_be_written(dsn: str, tmp_path: Path) -> None:
     state = tmp_path / "state"
     with operated(dsn, tmp_path, POLICY, GATEWAY_STATE_DIR=str(state)) as operator:

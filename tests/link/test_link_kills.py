@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import trio
+
 from gatewayd.corridor.kept_taints import TAINTS, KeptTaints
 from gatewayd.link.formats.bundle import Seen
 from gatewayd.link.kept import BUNDLE, RATCHET, Kept, KeptBundle
@@ -39,8 +41,10 @@ import trio
 from pathlib import Path
 from gatewayd.corridor.containing import Tainted
 from gatewayd.corridor.kept_taints import KeptTaints
+def noted():
+    return trio.sleep(0)
 async def mark():
-    kept = KeptTaints(Path(sys.argv[1]) / "taints.json", by_token=False)
+    kept = KeptTaints(Path(sys.argv[1]) / "taints.json", by_token=False, was_kept=False, note=noted)
     await kept.mark("", Tainted("public.tickets", "shop", 1, "query"))
     print("marked", flush=True)
 trio.run(mark)
@@ -85,7 +89,7 @@ def test_a_taint_that_was_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
         folder = tmp_path / str(step)
         folder.mkdir()
         killed, said = died(TAINT, folder, step)
-        kept = KeptTaints(folder / TAINTS, by_token=False)
+        kept = KeptTaints(folder / TAINTS, by_token=False, was_kept=False, note=trio.lowlevel.checkpoint)
         assert kept.broken is None, step
         assert "marked" not in said or kept.count == 1, step
         outcomes.add(kept.count)

@@ -13,6 +13,7 @@ from gatewayd.audit.service import open_audit
 from gatewayd.audit.tree import CompactRange
 from gatewayd.link.batches import Batch
 from gatewayd.link.formats.answers import TreeHead
+from gatewayd.link.formats.bundle import AuditTerms
 from gatewayd.link.formats.rows import AuditBody
 from tests.audit.audit_calls import Calls
 from tests.audit.recorded import faults_of

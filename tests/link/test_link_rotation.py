@@ -84,3 +84,13 @@ def test_an_answer_that_is_not_the_control_planes_changes_nothing(tmp_path: Path
             assert run(["link", "rotate", "--yes"], own).returncode == 69
             assert (tmp_path / "state" / FILE_NAME).read_bytes() == before
             assert (tmp_path / "state" / "link.json").read_bytes() == kept
+        listener.spoil = lambda _path, good: good
+        for reason, words in (("cut", "a person who may manage gateways restores it"), ("duplicated", "another process uses")):
+            control.cut(reason)  # type: ignore[arg-type]
+            refused = run(["link", "rotate", "--yes"], own)
+            assert (refused.returncode, words in refused.stderr, "404" in refused.stderr) == (69, True, False), refused.stderr
+            assert (tmp_path / "state" / FILE_NAME).read_bytes() == before
+        control.cut(None)
+        control.clock_off_ms = 24 * 3600 * 1000
+        done = run(["link", "rotate", "--yes"], own)
+        assert done.returncode == 0, done.stderr
