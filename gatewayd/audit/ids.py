@@ -54,16 +54,21 @@ def new_ulid(now_ms: int, entropy: Entropy) -> str:
     return ulid_text(now_ms << _RANDOM_BITS | int.from_bytes(entropy(_RANDOM_BYTES), "big"))
 
 
+_STEP_BYTES: Final = 7  # of the 10 that are random: room for eight million starts before a step touches the time
+
+
 class RisingIds:
     """ULIDs of which each is larger than all before it, whatever the clock does.
 
     While the clock does not rise above the last id's time, the last id is counted up by one: the time part then runs ahead of a
-    clock that stepped back, which a reader that pages by id never notices.
+    clock that stepped back, which a reader that pages by id never notices. The first such step above a given id is a random one:
+    of two copies of a file that go on from the same id, each gives ids of its own.
     """
 
     def __init__(self, entropy: Entropy, above: str | None = None) -> None:
         self._entropy = entropy
         self._last = 0
+        self._is_given = False
         if above is not None:
             self.start_above(above)
 
@@ -74,12 +79,14 @@ class RisingIds:
             raise ValueError("expected a ULID")
         if value >> _RANDOM_BITS == (1 << 48) - 1:
             raise ValueError("no ids are left above it")
-        self._last = max(self._last, value)
+        if value > self._last:
+            self._last, self._is_given = value, True
 
     def next(self, now_ms: int) -> str:
         if now_ms > self._last >> _RANDOM_BITS:
             # the top random bit stays 0, so that counting up has room before it would touch the time
             self._last = now_ms << _RANDOM_BITS | int.from_bytes(self._entropy(_RANDOM_BYTES), "big") >> 1
         else:
-            self._last += 1
+            self._last += 1 + (int.from_bytes(self._entropy(_STEP_BYTES), "big") if self._is_given else 0)
+        self._is_given = False
         return ulid_text(self._last)

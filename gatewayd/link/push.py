@@ -28,6 +28,7 @@ from gatewayd.link.formats.rows import BATCH_ROWS
 from gatewayd.link.formats.trust import Trust
 from gatewayd.link.parting import Parting, parting_at
 from gatewayd.link.poll import AuditHeads
+from gatewayd.link.retention import prune
 
 READY_ROWS: Final = 500
 READY_S: Final = 2.0
@@ -39,10 +40,8 @@ BUSY_LEAST_S: Final = 1.0
 BUSY_MOST_S: Final = 30.0
 BUSY_SILENT_S: Final = 120.0
 FORK_S: Final = 3600.0
-PRUNE_S: Final = 60.0
 LAST_S: Final = 1.0
 """How long what is left may take to be sent when the gateway stops."""
-_HOUR_MS: Final = 3600 * 1000
 
 T = TypeVar("T")
 A = TypeVar("A", Ack, Conflict)
@@ -82,7 +81,6 @@ class Push:
         self._parting: Parting | None = None
         """While the first difference is looked for."""
         self._terms_kept: Linked | None = None
-        self._pruning_failed = False
 
     def heads(self) -> AuditHeads:
         """For the poll."""
@@ -94,7 +92,7 @@ class Push:
         self._audit.only_acknowledged = True
         await self._until_possible(self._begin)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._prune)
+            nursery.start_soon(prune, self._audit, self._control.clock, lambda: self._terms().retention_h, self._prunable)
             while True:
                 try:
                     batch = await self._until_possible(self._next)
@@ -344,30 +342,12 @@ class Push:
         request = answered.sent.digest
         return read_answer(answered.data, shape, self._trust(), control.clock.now_ms(), gateway=control.gateway, request=request)
 
-    # -- retention
-
-    async def _prune(self) -> None:
-        """Deletes what is acknowledged and older than the bundle lets rows stay."""
-        while True:
-            await trio.sleep(PRUNE_S)
-            position = self._position
-            if position is None or self._acked is None or position.end_seq is not None or self._parting is not None:
-                continue
-            up_to = min(position.first_seq + self._acked.size, position.next_seq) - 1  # what is sent again stays until then
-            before_ms = self._control.clock.now_ms() - self._terms().retention_h * _HOUR_MS
-            try:
-                last = await self._audit.ask(lambda connection: batches.last_before(connection, up_to, before_ms))  # noqa: B023
-                if last is not None:
-                    await self._audit.delete_before(last)
-            except (AuditUnavailable, sqlite3.Error, OSError) as failure:
-                if not self._pruning_failed:
-                    self._pruning_failed = True
-                    error = failure.reason if isinstance(failure, AuditUnavailable) else reason_of(failure)
-                    log.error(log.AUDIT_PRUNING_FAILED, error=error)
-            else:
-                if self._pruning_failed:
-                    self._pruning_failed = False
-                    log.info(log.AUDIT_PRUNING_RECOVERED)
+    def _prunable(self) -> int | None:
+        """The last row that is acknowledged. What is sent again stays until then; while a difference is looked for, all does."""
+        position = self._position
+        if position is None or self._acked is None or position.end_seq is not None or self._parting is not None:
+            return None
+        return min(position.first_seq + self._acked.size, position.next_seq) - 1
 
     # -- what is told, and how long to wait
 

@@ -70,3 +70,12 @@ def test_an_id_carries_the_time_while_the_clock_rises() -> None:
 def test_ids_cannot_start_above_what_leaves_no_room(above: str) -> None:
     with pytest.raises(ValueError, match=r"ULID|left"):
         RisingIds(os.urandom, above)
+
+
+def test_two_copies_of_a_file_that_go_on_from_one_id_give_ids_of_their_own() -> None:
+    """Restored from a backup, under a clock that stands behind the last id."""
+    above = new_ulid(1_000_000, os.urandom)
+    copies = [RisingIds(os.urandom, above) for _ in range(2)]
+    first, second = ([ids.next(5) for _ in range(1000)] for ids in copies)
+    assert not set(first) & set(second)
+    assert sorted({*first, *second, above})[0] == above
