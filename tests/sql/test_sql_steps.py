@@ -45,6 +45,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "bare references": lambda n: f"SELECT {joined(n, 'a{n}')} FROM {joined(n, 'notes n{n} (a{n}, b{n})')}, users",
     "whole rows": lambda n: f"SELECT {joined(n, 'n{n}')} FROM {joined(n, 'notes n{n}')}, users",
     "unknown names": lambda n: f"SELECT {joined(n, 'x{n}')} FROM {joined(n, 'notes n{n}')}, users",
+    "one name": lambda n: f"SELECT {joined(n, 'u.id')} FROM users, {joined(n, 'notes u')}",
     "lateral": lambda n: f"SELECT 1 FROM users u, {joined(n, 'LATERAL (SELECT u.id) l{n}')}",
     "functions": lambda n: f"SELECT 1 FROM users u, {joined(n, 'generate_series(1, u.id) g{n}')}",
     "groups": lambda n: f"SELECT {joined(n, 'id AS c{n}')} FROM users GROUP BY {joined(n, 'c{n}')}",

@@ -140,9 +140,9 @@ class Scope:
         where that has several, which differ by their schemas at best."""
         scope: Scope | None = self
         while scope is not None:
-            found = scope.called(name)
-            if found:
-                return found[0] if len(found) == 1 else None
+            found = scope.items.by_name.get(name)
+            if found is not None and found[0][0] < scope.limit:
+                return found[0][1] if len(found) == 1 or found[1][0] >= scope.limit else None
             scope = scope.outer
         return None
 

@@ -5,11 +5,16 @@ doubt, the marked column is meant.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from gatewayd.catalog import PLACE, SYSTEM_COLUMNS
 from gatewayd.sql.facts.scope import UNLIMITED, RangeItem, RangeItems, Scope
 from gatewayd.sql.lineage.origins import Entangled, Influenced, Plain, TracedColumn
 from gatewayd.sql.text.parse import Node
+
+
+MAX_SAME_NAME: Final = 64
+"""Items of one name in one FROM. PostgreSQL takes several only where they are tables of as many schemas."""
 
 
 class Columns:
@@ -183,6 +188,8 @@ class Names:
         name, schema = words[-1], words[-2] if len(words) > 1 else None
         at: Scope | None = scope
         while at is not None:
+            if len(at.items.by_name.get(name, ())) > MAX_SAME_NAME:
+                raise Entangled(f"more than {MAX_SAME_NAME} tables or subqueries are called {name}; give each an alias of its own")
             items = [item for item in at.called(name) if schema is None or schema == self._columns(item).schema]
             if items:
                 return items
