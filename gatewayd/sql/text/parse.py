@@ -21,7 +21,7 @@ Node = dict[str, Any]
 
 MAX_BYTES = 1024 * 1024
 MAX_JSON_BYTES = 32 * 1024 * 1024  # the parser's answer
-MAX_TREE_BYTES = 5 * 512 * 1024  # of it, what is left without constants in bulk: some thirty thousand nodes
+MAX_TREE_BYTES = 9 * 256 * 1024  # of it, what is left without constants in bulk: some 27 000 nodes
 MAX_WHOLE_BYTES = 1024 * 1024  # of it, where every node becomes an object, and the text is scanned
 MAX_TAIL_COMMENTS = 10_000
 TOO_MANY_PARTS = "the statement has too many parts; send it in several smaller ones"
