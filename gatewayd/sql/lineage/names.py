@@ -189,7 +189,9 @@ class Names:
         at: Scope | None = scope
         while at is not None:
             if len(at.items.by_name.get(name, ())) > MAX_SAME_NAME:
-                raise Entangled(f"more than {MAX_SAME_NAME} tables or subqueries are called {name}; give each an alias of its own")
+                raise Entangled(
+                    f"more than {MAX_SAME_NAME} tables or subqueries are called {name}; give each an alias of its own"
+                )
             items = [item for item in at.called(name) if schema is None or schema == self._columns(item).schema]
             if items:
                 return items
