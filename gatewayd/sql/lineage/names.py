@@ -12,7 +12,6 @@ from gatewayd.sql.facts.scope import UNLIMITED, RangeItem, RangeItems, Scope
 from gatewayd.sql.lineage.origins import Entangled, Influenced, Plain, TracedColumn
 from gatewayd.sql.text.parse import Node
 
-
 MAX_SAME_NAME: Final = 64
 """Items of one name in one FROM. PostgreSQL takes several only where they are tables of as many schemas."""
 
