@@ -1,4 +1,4 @@
-"""Rows on their way into the audit file, and what became of a batch of them. Plain data, handed between two threads."""
+"""Rows that wait to be written into the audit file, and the outcome of a batch. Plain data, passed between two threads."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ from gatewayd.audit.rows import Row
 
 
 class Ticket:
-    """Rows that are committed together, and whoever waits for them."""
+    """Rows that are committed together, and the tasks that wait for the commit."""
 
     __slots__ = ("after", "audit_id", "characters", "error", "generation", "is_closing", "rows", "task")
 
     def __init__(self, rows: tuple[Row, ...], after: "Ticket | None" = None, *, is_closing: bool = False) -> None:
         self.rows = rows
         self.characters = sum([row.characters for row in rows])
-        self.after = after  # the query's earlier row, without which these must not stand in the file
+        self.after = after  # the query's earlier row, without which these must not be written
         self.is_closing = is_closing
         self.audit_id = ""  # of the last row, once committed
         self.error = ""  # why it is not in the file
@@ -33,14 +33,14 @@ class Ticket:
             return ""
         if earlier.error:
             return earlier.error
-        # An earlier row that is not done stands before these in the same batch: they share their fate.
+        # An earlier row that is not done is in the same batch, before these: they are committed together or not at all.
         if earlier.is_done and not self.is_closing and earlier.generation != generation:
             return "the audit file was replaced between the rows of one query"
         return ""
 
 
 class BatchOutcome:
-    """One finished batch. `generation`: of the file that its rows are in, one more for each that was deleted or replaced."""
+    """One finished batch. `generation` counts the files opened so far: it names the file that holds the rows."""
 
     __slots__ = ("commit_s", "error", "generation", "rows", "tickets", "wal_bytes")
 

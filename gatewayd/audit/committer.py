@@ -1,9 +1,9 @@
-"""How rows come into the audit file: group commit, rising ids, recovery, checkpoints (decision 4).
+"""Writing rows into the audit file: group commit, rising ids, recovery, checkpoints (decision 4).
 
-The file has one owner at a time, whoever holds `owner`. While nothing is synced, a commit is 100 µs of work in memory, less than
-handing it to a thread and back costs: the loop's thread makes it itself, with `commit_at_once`. Whatever may wait goes to the
-writer's thread, with `commit`: a sync, a checkpoint, a file to be opened anew, a lock of another process, a disk that was found
-slow. So `commit_at_once` never reports a failure: it leaves the batch where it was.
+One thread at a time owns the file: the one that holds the lock `owner`. A commit that syncs nothing is 100 µs of work in memory,
+less than passing it to a thread costs, so the event loop's thread makes it itself (`commit_at_once`). A commit that may wait is
+made in the writer's thread (`commit`): a sync, a checkpoint, opening the file anew, a lock of another process, a slow disk.
+`commit_at_once` therefore never reports a failure: it leaves the batch in the queue.
 """
 
 import os
@@ -34,9 +34,9 @@ _REPLACED: Final = "the audit file was deleted or replaced"
 
 
 class Committer:
-    """Starts with an open file. `append` is for the loop's thread, everything else for the owner.
+    """Starts with an open file. `append` is for the event loop's thread, everything else for the owner.
 
-    `reopen` gives the file that stands at the path now, and `last_head` keeps each head outside of it.
+    `reopen` opens the file that is at the path now; `last_head` keeps each head outside of the file.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class Committer:
         self._tickets: deque[Ticket] = deque()
         self._in_hand: Sequence[Ticket] = ()
         self._next_syncs = True  # the first commit after a checkpoint may begin the log anew, and syncs its header
-        self._log_pages = 0  # an estimate: SQLite tells nobody
+        self._log_pages = 0  # an estimate: SQLite has no interface for it
         self._slow_until = 0.0
 
     def __len__(self) -> int:
-        """Tickets that wait."""
+        """The number of tickets that wait."""
         return len(self._tickets)
 
     @property
@@ -81,10 +81,11 @@ class Committer:
         return self._log_pages >= self.pace.log_pages
 
     def append(self, ticket: Ticket) -> None:
+        """Queues a ticket for the next commit."""
         self._tickets.append(ticket)
 
     def commit_at_once(self) -> BatchOutcome | None:
-        """Takes a batch and writes it, if that needs no waiting; else None, and the batch waits as before."""
+        """Writes a batch if that needs no waiting. Returns None otherwise; the batch stays in the queue."""
         file = self._file
         is_threads = self._next_syncs or self._syncs_each or self.log_is_long
         if file is None or is_threads or self._clock_s() < self._slow_until:
@@ -95,7 +96,7 @@ class Committer:
                 file.wait_for_others(0)
                 outcome = self._insert(file, batch, characters)
             except FILE_FAILURES:
-                pass  # `commit` meets it again, and has the time to deal with it
+                pass  # `commit` runs into it again, and may take the time to handle it
             else:
                 if outcome.commit_s > self.pace.slow_s:
                     self._slow_until = self.committed_at + self.pace.slow_for_s
@@ -106,9 +107,9 @@ class Committer:
         return None
 
     def commit(self) -> BatchOutcome:
-        """Takes a batch and writes it, to a file opened anew if need be; a failure is in the outcome and in its tickets."""
+        """Writes a batch, into a newly opened file if necessary. A failure is reported in the outcome and in its tickets."""
         batch, characters = self._take_batch()
-        if self._none_may_be_written(batch):  # the file is not opened for nothing: it may be the operator's to mend now
+        if self._none_may_be_written(batch):  # the file is not opened without need: an operator may be repairing it
             self._in_hand = ()
             return BatchOutcome(batch)
         try:
@@ -128,7 +129,7 @@ class Committer:
         return outcome
 
     def call(self, chore: Callable[[AuditFile], object]) -> object:
-        """What `chore` makes of the file, or the failure that it raises."""
+        """Calls `chore` with the file. Returns its result, or the failure that it raised."""
         try:
             file = self._usable_file()
             file.wait_for_others(self.pace.locked_by_others_ms)
@@ -138,24 +139,24 @@ class Committer:
             return failure
 
     def checkpoint(self) -> None:
-        """Carries the log into the file."""
+        """Checkpoints: copies the write-ahead log into the file."""
         self.owes_checkpoint = False
         self._log_pages = 0
         self._next_syncs = True
         if self._file is not None:
             try:
                 self._file.checkpoint()
-            except FILE_FAILURES:  # the next commit meets the same cause, and then there is somebody to tell
+            except FILE_FAILURES:  # the next commit fails for the same reason, and reports it to its callers
                 self._give_up_file()
 
     @property
     def unsigned_s(self) -> float:
-        """How long the oldest row without a signed head has waited for one, 0 when there is none. For any thread."""
+        """The age in seconds of the oldest row that no signed head covers; 0 if there is none. For any thread."""
         since, file = self._unsigned_since, self._file
         return 0.0 if since is None or file is None or file.size == file.head_size else self._clock_s() - since
 
     def head_due_s(self) -> float | None:
-        """Seconds until a head is to be made, None while every row is under one."""
+        """Seconds until the next head is due; None while a head covers every row."""
         if self._file is None or self._file.size == self._file.head_size:
             return None
         pace, now = self.pace, self._clock_s()
@@ -163,7 +164,7 @@ class Committer:
         return max(self._head_at + pace.head_s - now, settled_at - now, 0.0)
 
     def draft_head(self) -> tuple[AuditFile, HeadDraft] | None:
-        """What the next head is to be over; the log is to be synced, without being the owner, before it goes to `keep_head`."""
+        """The draft of the next head. The caller syncs the log, without owning the file, and then calls `keep_head`."""
         self._head_at = self._clock_s()  # also of one that fails: the next is tried after the same time
         if self._file is None or not self._file.is_in_place():
             return None
@@ -181,7 +182,7 @@ class Committer:
         return note, is_new
 
     def keep_head(self, file: AuditFile, draft: HeadDraft) -> str | None:
-        """The signed note, None when the file cannot take it: then the next commit meets the same cause."""
+        """Signs and keeps the head. Returns the note, or None if the file cannot be written; the next commit then reports why."""
         if file is not self._file or not file.is_in_place():
             return None
         try:
@@ -196,19 +197,20 @@ class Committer:
         return note
 
     def close(self) -> None:
+        """Closes the file and releases its lock."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def abandon(self) -> list[Ticket]:
-        """Takes away what waits, and what was in hand when a bug ended a commit."""
+        """Removes and returns all tickets that wait, and those of a commit that a bug ended."""
         left = [*self._in_hand, *self._tickets]
         self._in_hand = ()
         self._tickets.clear()
         return left
 
     def _take_batch(self) -> tuple[list[Ticket], int]:
-        """What waits, oldest first, up to the size of one transaction, and the characters of its payloads."""
+        """The oldest tickets, up to the size of one transaction, and the number of characters of their payloads."""
         batch: list[Ticket] = []
         rows = characters = 0
         tickets = self._tickets
@@ -221,13 +223,13 @@ class Committer:
         return batch, characters
 
     def _none_may_be_written(self, batch: list[Ticket]) -> bool:
-        """Whether each ticket is refused for an earlier one; it says why then. A refusal by one file is one by all later ones."""
+        """Whether every ticket is refused because of an earlier row; sets the tickets' errors. Once refused, always refused."""
         for ticket in batch:
             ticket.error = ticket.refusal(self.generation)
         return all(ticket.error for ticket in batch)
 
     def _insert(self, file: AuditFile, batch: list[Ticket], characters: int) -> BatchOutcome:
-        """The tickets have their ids, or the reason why their rows cannot stand in this file, when this returns."""
+        """Inserts the rows of a batch. Sets each ticket's id, or its error if its rows must not be in this file."""
         began = perf_counter()
         if not file.is_in_place():
             raise AuditFileUnusable(self._path, _REPLACED)
@@ -280,9 +282,10 @@ class Committer:
         return file
 
     def _give_up_file(self) -> None:
-        """After any failure the file is opened anew: one way back for every cause, and nothing of the failed batch stays open."""
+        """Closes the file after any failure. Opening it anew is the recovery from every cause, and ends the failed
+        transaction."""
         self._next_syncs = True
         if self._file is not None:
             if not self._file.is_in_place():
-                self._inode = None  # closed, its number is free for another file
+                self._inode = None  # once closed, its inode number may be given to another file
             self.close()

@@ -1,7 +1,7 @@
-"""Taking the details out of rows: nothing of them stays in the file, and every proof goes on holding (docs/audit-format.md).
+"""Erasing the details of rows: nothing of them stays in the file, and all proofs stay valid (docs/audit-format.md).
 
-The salt goes with them, so that nobody can try texts against the commitment, which stays in the `erased` table. What was erased,
-why and when is a row of its own in the record.
+The salt is erased too, so that nobody can test guesses against the commitment, which stays in the table `erased`. A row of the
+audit records what was erased, when and why.
 """
 
 import sqlite3
@@ -22,7 +22,7 @@ _ERASABLE: Final = "seq > ? AND salt IS NOT NULL AND event_type NOT IN ('ERASED'
 
 
 class ErasureChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which rows to erase: those that all given conditions hold for. `before` is an id: rows with smaller ones."""
+    """The rows to erase: those that meet all given conditions. `before` selects rows with a smaller id."""
 
     query_ids: tuple[str, ...] = ()
     agent: str | None = None
@@ -30,7 +30,7 @@ class ErasureChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def choice_of(query_ids: Sequence[str], agent: str | None, before: str | None) -> ErasureChoice:
-    """The choice in these words. Raises ValueError, which names the field, for one that chooses everything or nothing."""
+    """The choice of these conditions. Raises ValueError, which names the field, for an invalid one or if none is given."""
     for each in query_ids:
         if not is_ulid(each):
             raise ValueError(f"query_ids: found {each[:40]!r}, expected ids of 26 characters")
@@ -44,7 +44,7 @@ def choice_of(query_ids: Sequence[str], agent: str | None, before: str | None) -
 
 
 def reason_of_erasure(text: str) -> str:
-    """The reason, as it is recorded for good. Raises ValueError for an empty or a long one."""
+    """The reason as it is recorded, with single spaces. Raises ValueError if it is empty or too long."""
     reason = " ".join(text.split())
     if not reason or len(reason) > REASON_CHARACTERS or any("\ud800" <= each <= "\udfff" for each in reason):
         raise ValueError(f"reason: found {len(reason)} characters, expected 1 to {REASON_CHARACTERS}")
@@ -62,7 +62,7 @@ class Erasable(msgspec.Struct, frozen=True):
 
 
 def find(connection: sqlite3.Connection, choice: ErasureChoice, after_seq: int, at_most: int) -> Erasable:
-    """The next rows of the choice that still have details. Rows that never had any are passed over."""
+    """The next rows of the choice with details to erase: at most `at_most`, with a seq above `after_seq`."""
     conditions, parameters = [_ERASABLE], [after_seq]
     values: list[str | int] = [*parameters]
     if choice.query_ids:
@@ -79,9 +79,11 @@ def find(connection: sqlite3.Connection, choice: ErasureChoice, after_seq: int, 
 
 
 def erase(connection: sqlite3.Connection, erasable: Erasable) -> list[tuple[int, int]]:
-    """Takes the details out, inside of the caller's transaction; the ranges of seq that were erased.
+    """Erases the details within the caller's transaction. Returns the ranges of seq that were erased.
 
-    Rows without details keep their salt: there is nothing to hide, and they stay provable in full."""
+    Rows without details keep their salt: they have nothing to hide, and stay fully provable. Raises LeafMissing for a changed
+    row.
+    """
     seqs: list[int] = []
     for row in erasable.rows:
         columns, seq, salt = row[: len(COLUMNS)], row[len(COLUMNS)], row[len(COLUMNS) + 1]
@@ -102,7 +104,7 @@ def erase(connection: sqlite3.Connection, erasable: Erasable) -> list[tuple[int,
 
 
 def ranges_of(seqs: Sequence[int]) -> list[tuple[int, int]]:
-    """Rising numbers as ranges (first, last)."""
+    """Groups rising numbers into ranges (first, last)."""
     ranges: list[tuple[int, int]] = []
     for seq in seqs:
         if ranges and ranges[-1][1] == seq - 1:

@@ -23,7 +23,7 @@ SQL_RAW_BYTES: Final = 1024 * 1024
 
 
 class Agent(msgspec.Struct, frozen=True, gc=False):
-    """Who calls, as recorded: name and version cut to their limits, token id a ULID or None."""
+    """The agent, as recorded: its name and version, cut to their limits, and the id of its token, a ULID or None."""
 
     name: str | None = None
     version: str | None = None
@@ -31,13 +31,17 @@ class Agent(msgspec.Struct, frozen=True, gc=False):
 
 
 class Attempted(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A statement arrived."""
+
     sql_raw: str
     sql_fingerprint: str
     preview_of: str | None = None
-    """Here and in the payloads that follow it: the query that this one of the gateway's own counts rows for."""
+    """Set for the gateway's own statements, in all their payloads: the query whose rows this one counts."""
 
 
 class Decided(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The statement was allowed or denied."""
+
     decision: Literal["ALLOW", "DENY"]
     statement_type: str | None = None
     tables_touched: tuple[str, ...] | None = None
@@ -48,11 +52,13 @@ class Decided(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     policy: str | None = None
     """SHA-256 of the policy in force, 64 hex digits."""
     bundle: int | None = None
-    """The version of the bundle that the policy came in, when linked."""
+    """The version of the policy's bundle, when linked."""
     preview_of: str | None = None
 
 
 class Executed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The closing row of a statement that ran. Times are in milliseconds."""
+
     exec_ms: int
     overhead_ms: int
     rows_affected: int | None = None
@@ -66,6 +72,8 @@ class Executed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Failed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The closing row of an allowed statement that failed or was cancelled. `error_class` is a SQLSTATE or `column_masking`."""
+
     exec_ms: int
     overhead_ms: int
     error_class: str
@@ -75,6 +83,8 @@ class Failed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class PolicyReloaded(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A policy came into force, or an operator decided about a bundle or a taint."""
+
     source: str
     table_access: object
     sections_changed: tuple[str, ...]
@@ -82,11 +92,11 @@ class PolicyReloaded(msgspec.Struct, frozen=True, omit_defaults=True):
     guardrails: object
     diff: object
     bundle: int | None = None
-    """The version of the bundle that brought the policy, where the gateway is linked."""
+    """The version of the policy's bundle, if the gateway is linked."""
 
 
 class Erased(msgspec.Struct, frozen=True):
-    """Details of rows were taken out. `seqs`: ranges (first, last), at most 1000."""
+    """The details of rows were erased. `seqs` are ranges (first, last), at most 1000."""
 
     reason: str
     seqs: tuple[tuple[int, int], ...]
@@ -111,7 +121,7 @@ class Query(msgspec.Struct, frozen=True, gc=False):
     agent: Agent
     intent: str | None
     tenant_id: str = SELF_HOST_TENANT
-    preview_of: QueryId | None = None  # not a column: each payload says it
+    preview_of: QueryId | None = None  # not a column: it is in each payload
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):

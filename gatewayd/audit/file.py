@@ -1,8 +1,8 @@
 """The audit file: SQLite, one table of events, one connection that writes (docs/audit-format.md).
 
-Blocking code, for one thread at a time. The writing connection also does every checkpoint, because SQLite before 3.51.3 can
-damage a file when two connections write or checkpoint at one moment (sqlite.org/wal.html, "the WAL-reset bug"). None happens by
-itself but the last one, in `close`.
+Blocking code, for one thread at a time. The writing connection also makes every checkpoint, because SQLite before 3.51.3 can
+damage a file when two connections write or checkpoint at the same time (sqlite.org/wal.html, "the WAL-reset bug"). SQLite makes
+only the last checkpoint by itself, in `close`.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ _LEAVES_FROM: Final = "SELECT leaf FROM audit_events WHERE seq >= ? ORDER BY seq
 _INSERTED: Final = (*COLUMNS, "seq", "leaf", "salt")
 _WIDTH: Final = len(_INSERTED)
 
-# One statement for all rows of a small batch: SQLite then runs it in one step, and the GIL changes hands once, not once a row.
+# One statement for all rows of a small batch: SQLite then runs it in one step and releases the GIL once instead of once per row.
 _INSERTS: Final = tuple(
     f"INSERT INTO audit_events ({', '.join(_INSERTED)}) VALUES " + ", ".join([f"({', '.join('?' * len(_INSERTED))})"] * rows)
     for rows in range(1, _ROWS_PER_STATEMENT + 1)
@@ -48,16 +48,16 @@ _INSERTS: Final = tuple(
 
 
 class HeadDraft(msgspec.Struct, frozen=True):
-    """A head that may be signed once the log is synced past it."""
+    """A head that may be signed once the log is synced."""
 
     instance: Instance
     tree: CompactRange
 
 
 class AuditFile:
-    """An open audit file. Every method may raise sqlite3.Error or OSError; nothing of a failed `insert` stays in the file.
+    """An open audit file. Every method may raise sqlite3.Error or OSError; a failed `insert` leaves nothing in the file.
 
-    `identity` signs its heads and its metadata. `signed_last` is the last head that it signed for any file, if that is known.
+    `identity` signs the heads and the metadata. `signed_last` is the last head that it signed for any file, if that is known.
     """
 
     def __init__(self, path: str, synchronous: Synchronous, identity: SigningKey, signed_last: Head | None = None) -> None:
@@ -87,7 +87,7 @@ class AuditFile:
 
     def _prepare(self, signed_last: Head | None) -> None:
         connection = self._connection
-        # A write lock from the first look on: creating is then not interleaved with anybody, and a read-only file shows now.
+        # A write lock from the start: nobody else can create the file at the same time, and a read-only file fails here.
         connection.execute("BEGIN IMMEDIATE")
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -104,7 +104,7 @@ class AuditFile:
         self._resume(signed_last)
         connection.execute("COMMIT")
         if connection.execute("SELECT 1 FROM erased LIMIT 1").fetchone():
-            self.empty_log()  # of an erasure that was killed before it came to that
+            self.empty_log()  # for an erasure that was killed before it did this
         (largest,) = connection.execute("SELECT max(id) FROM audit_events").fetchone()
         self.last_id = max(largest or "", self._meta.last_id)
         if self.last_id and not is_ulid(self.last_id):
@@ -126,7 +126,8 @@ class AuditFile:
         self.head_size = head.size if head is not None else 0
 
     def start(self, ids: RisingIds) -> None:
-        """Makes `ids` go on above everything that the file holds or held. An erasure's own row takes its id from them too."""
+        """Makes `ids` continue above every id that the file holds or ever held. Rows about erasures take their ids from it
+        too."""
         self._ids = ids
         if self.last_id:
             try:
@@ -140,11 +141,12 @@ class AuditFile:
 
     @property
     def size(self) -> int:
-        """Leaves of the present instance."""
+        """The number of leaves of the present instance."""
         return self._tree.size
 
     def insert(self, rows: Sequence[tuple[str, Row]]) -> None:
-        """Commits all rows (id and the rest) in one transaction, or none of them. They get the next seqs, salts and leaves."""
+        """Commits all rows (id, row) in one transaction, or none of them. Gives them the next seqs, new salts and their
+        leaves."""
         values, tree = self._leaves(rows)
         if len(rows) <= _ROWS_PER_STATEMENT:
             self._connection.execute(_INSERTS[len(rows) - 1], values)  # its own transaction
@@ -156,7 +158,8 @@ class AuditFile:
         self._tree, self._next_seq = tree, self._next_seq + len(rows)
 
     def _leaves(self, rows: Sequence[tuple[str, Row]]) -> tuple[list[Value], CompactRange]:
-        """The values to be stored, one row after the other, and the tree with them; to be taken over once they are committed."""
+        """The values to store, row by row, and the tree with their leaves, which the caller takes over once they are
+        committed."""
         tree, seq, at = self._tree.copy(), self._next_seq, 0
         salts = os.urandom(SALT_BYTES * len(rows))
         values: list[Value] = []
@@ -170,7 +173,7 @@ class AuditFile:
         return values, tree
 
     def erase(self, erasable: Erasable, reason: str, now_ms: int) -> int:
-        """Takes the details out of these rows and appends the ERASED row that says so, in one transaction. How many had any."""
+        """Erases the details of these rows and appends the ERASED row, in one transaction. Returns how many rows had details."""
         with self._transaction():
             ranges = erase(self._connection, erasable)
             if not ranges:
@@ -184,18 +187,18 @@ class AuditFile:
         return sum(last - first + 1 for first, last in ranges)
 
     def empty_log(self) -> bool:
-        """Carries the log into the file and cuts it to nothing, as it holds erased texts. False while a reader needs it."""
+        """Checkpoints and truncates the write-ahead log, which holds erased texts. False while a reader still needs it."""
         (busy, _, _) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         return not busy
 
     def draft_head(self) -> HeadDraft | None:
-        """The head over all that is committed; None when the last one covers it."""
+        """A head over all committed rows; None if the last one covers them."""
         if self._tree.size == self.head_size:
             return None
         return HeadDraft(self._meta.instance, self._tree.copy())
 
     def sync_log(self) -> None:
-        """Makes everything that is committed survive a power cut: what was carried over was synced then. For any thread."""
+        """Syncs the write-ahead log, so that every committed row survives a power cut. For any thread."""
         descriptor = os.open(self.path + "-wal", os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -203,7 +206,7 @@ class AuditFile:
             os.close(descriptor)
 
     def keep_head(self, draft: HeadDraft) -> str | None:
-        """Signs the head, for rows that are synced, and keeps it. Returns the note; None once its instance has ended."""
+        """Signs and keeps a head over synced rows. Returns the note; None if its instance has ended."""
         if draft.instance != self._meta.instance:
             return None
         tree = draft.tree
@@ -216,7 +219,7 @@ class AuditFile:
         return note
 
     def head_now(self) -> str | None:
-        """The signed head over all that is committed, made now if the last one is older; None of an instance without rows."""
+        """The signed head over all committed rows, made now if necessary; None for an instance without rows."""
         draft = self.draft_head()
         if draft is not None:
             self.sync_log()
@@ -225,8 +228,8 @@ class AuditFile:
         return last.note if last is not None else None
 
     def begin_instance(self, reason: Reason, first_seq: int | None = None) -> Meta:
-        """Begins a new instance at the next seq, or at `first_seq` of the present one (a fork: its rows from there on are then
-        the new instance's). Raises LeafMissing for any other seq."""
+        """Begins a new instance at the next seq, or at `first_seq` of the present one: a fork, whose rows from there on belong to
+        the new instance. Raises LeafMissing for any other seq."""
         meta, first = self._meta, first_seq if first_seq is not None else self._next_seq
         if not max(meta.first_seq, meta.pruned_to + 1) <= first <= self._next_seq:
             raise LeafMissing(f"seq {first} is not one of the present instance")
@@ -240,7 +243,7 @@ class AuditFile:
         return begun.meta
 
     def _split(self, first_seq: int) -> tuple[CompactRange, CompactRange]:
-        """The present instance's tree before `first_seq`, and one of the rows from there on."""
+        """The tree of the present instance before `first_seq`, and a tree of the rows from there on."""
         if first_seq == self._next_seq:
             return self._tree, CompactRange()
         size = first_seq - self._meta.first_seq
@@ -251,11 +254,11 @@ class AuditFile:
         return before, after
 
     def note_acknowledged(self, acked: Acked) -> None:
-        """Keeps what the control plane has acknowledged of the present instance."""
+        """Stores what the control plane has acknowledged of the present instance."""
         self._change_meta(acked=acked)
 
     def note_linked(self, linked: Linked) -> None:
-        """Keeps whether this file runs linked."""
+        """Stores whether the gateway of this file is linked."""
         self._change_meta(linked=linked)
 
     def note_taints_kept(self) -> None:
@@ -269,7 +272,7 @@ class AuditFile:
         self._meta = meta
 
     def _write_meta(self, meta: Meta) -> Meta:
-        """Inside of a transaction, at whose end the caller takes the value over."""
+        """Writes the signed metadata within a transaction; the caller takes the value over once it is committed."""
         self._connection.execute("DELETE FROM meta")
         self._connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.rows(self._identity).items())
         return meta
@@ -287,7 +290,7 @@ class AuditFile:
     def delete_before(self, cursor: str, at_most: int, plan: PruningPlan) -> int:
         """Deletes up to `at_most` rows with an id up to and including `cursor`, oldest first; returns how many.
 
-        `plan` was made for that cursor and handed to `keep_plan`. Rows that came after it was made stand.
+        `plan` was made for that cursor and given to `keep_plan`. Rows written after it was made are kept.
         """
         connection = self._connection
         found = connection.execute(_OLDEST, (cursor, at_most)).fetchall()
@@ -305,7 +308,7 @@ class AuditFile:
         return len(found)
 
     def keep_plan(self, plan: PruningPlan) -> None:
-        """Makes the heads that a deletion is about to leave behind provable without its rows: before the first one goes."""
+        """Stores proofs that keep the older heads provable without their rows. To be called before the first row is deleted."""
         if not plan.targets:
             return
         self.sync_log()
@@ -320,15 +323,15 @@ class AuditFile:
         self._meta = meta
 
     def ensure_readable(self) -> None:
-        """Raises sqlite3.Error when another process would not find the newest row: the file was overwritten under us.
+        """Raises sqlite3.Error if another process could not read the newest row because the file was overwritten.
 
-        This connection does not notice, because of what it has in memory: it would go on for long, writing into a file that
-        nobody can read. An overwritten header is mended out of that memory.
+        The writing connection does not notice that, because of its page cache: it could write for a long time into a file that
+        nobody can read. An overwritten header is repaired from the cache.
         """
         try:
             self._read_as_others()
         except sqlite3.DatabaseError:
-            self._connection.execute(f"PRAGMA user_version = {FORMAT}")  # puts the first page into the log, as it was
+            self._connection.execute(f"PRAGMA user_version = {FORMAT}")  # writes the cached first page into the log
             self._read_as_others()
 
     def _read_as_others(self) -> None:
@@ -336,33 +339,34 @@ class AuditFile:
             other.execute("SELECT max(id) FROM audit_events").fetchone()
 
     def wait_for_others(self, at_most_ms: int) -> None:
-        """How long `insert` and `delete_before` wait from now on while another process writes to the file."""
+        """Sets how long `insert` and `delete_before` wait while another process writes to the file."""
         if at_most_ms != self._waits_ms:
             self._connection.execute(f"PRAGMA busy_timeout = {at_most_ms}").fetchone()
             self._waits_ms = at_most_ms
 
     def is_in_place(self) -> bool:
-        """Whether the path still names the file that is open: it may have been deleted or replaced under us."""
+        """Whether the path still names the open file, which may have been deleted or replaced."""
         try:
             return _inode(self.path) == self.inode
         except OSError:
             return False
 
     def wal_bytes(self) -> int:
+        """The size of the write-ahead log in bytes."""
         try:
             return os.stat(self.path + "-wal").st_size
         except FileNotFoundError:
             return 0
 
     def checkpoint(self) -> None:
-        """Carries the write-ahead log into the file as far as readers allow."""
+        """Copies the write-ahead log into the file as far as readers allow."""
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def close(self) -> None:
-        """Closes with a final checkpoint; never raises, the rows are in the log in any case."""
+        """Closes the file with a final checkpoint. Never raises: the rows are in the log in any case."""
         with contextlib.suppress(sqlite3.Error):
             self._connection.close()
-        # The log of a file that was replaced under us would be replayed into the file that stands there now.
+        # The log of a file that was replaced would be replayed into the file that is at the path now.
         with contextlib.suppress(OSError):
             if not self.is_in_place() and _inode(self.path + "-wal") == self._wal_inode:
                 os.unlink(self.path + "-wal")

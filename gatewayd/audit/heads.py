@@ -14,7 +14,7 @@ from gatewayd.keys.ed25519 import SigningKey, strict_base64
 from gatewayd.keys.note import NoteRefused, sign_note, text_of
 
 WITNESS_NAME: Final = "gatewayd-control/{}"
-"""What a control plane's key is called by, with its key id: it signs heads of gateways' files that it holds, as a witness."""
+"""The name of a control plane's key, with its key id. With it the control plane signs heads of gateways' files, as a witness."""
 
 _ORIGIN: Final = r"gatewayd/([0-9a-f]{32})/([0-9A-HJKMNP-TV-Z]{26})"
 _TEXT: Final = re.compile(_ORIGIN + r"\n(0|[1-9][0-9]{0,18})\n([A-Za-z0-9+/]{43}=)\n(?:.+\n)*")
@@ -38,12 +38,12 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def sign_head(instance: str, size: int, root: bytes, key: SigningKey) -> str:
-    """The note of that head, signed."""
+    """The signed note of a head."""
     return sign_note(Head(key.key_id, instance, size, root).text, f"gatewayd/{key.key_id}", key)
 
 
 def head_in(text: str) -> Head:
-    """The head that the text of a note tells of. Raises NoteRefused."""
+    """The head in the text of a note. Raises NoteRefused."""
     matched = _TEXT.fullmatch(text)
     if matched is None:
         raise NoteRefused("it is no head of an audit file: expected origin gatewayd/<key id>/<instance>, size and root")
@@ -55,7 +55,7 @@ def head_in(text: str) -> Head:
 
 
 def unproved_head(note: str) -> Head:
-    """The head in a note, whoever signed it. Nothing of it may be believed yet. Raises NoteRefused."""
+    """The head in a note whose signature was not checked, so it proves nothing yet. Raises NoteRefused."""
     return head_in(text_of(note))
 
 

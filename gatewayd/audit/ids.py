@@ -46,6 +46,7 @@ def ulid_value(text: str) -> int | None:
 
 
 def is_ulid(text: str) -> bool:
+    """Whether `text` is a ULID, in upper or lower case."""
     return _ULID.fullmatch(text) is not None
 
 
@@ -58,7 +59,7 @@ _STEP_BYTES: Final = 7  # of the 10 that are random: room for eight million star
 
 
 class RisingIds:
-    """ULIDs of which each is larger than all before it, whatever the clock does.
+    """ULIDs that always rise, whatever the clock does.
 
     While the clock does not rise above the last id's time, the last id is counted up by one: the time part then runs ahead of a
     clock that stepped back, which a reader that pages by id never notices. The first such step above a given id is a random one:
@@ -73,7 +74,7 @@ class RisingIds:
             self.start_above(above)
 
     def start_above(self, ulid: str) -> None:
-        """From now on ids are also larger than `ulid`. Raises ValueError when that is no ULID or leaves no room above it."""
+        """Makes all further ids larger than `ulid`. Raises ValueError if that is not a ULID or leaves no room above it."""
         value = ulid_value(ulid)
         if value is None:
             raise ValueError("expected a ULID")
@@ -83,6 +84,7 @@ class RisingIds:
             self._last, self._is_given = value, True
 
     def next(self, now_ms: int) -> str:
+        """The next id; `now_ms` is milliseconds since the epoch."""
         if now_ms > self._last >> _RANDOM_BITS:
             # the top random bit stays 0, so that counting up has room before it would touch the time
             self._last = now_ms << _RANDOM_BITS | int.from_bytes(self._entropy(_RANDOM_BYTES), "big") >> 1

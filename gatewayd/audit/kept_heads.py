@@ -1,7 +1,7 @@
 """The signed heads that the file keeps, in its `checkpoints` table (docs/audit-format.md, Tree and heads).
 
-Each is kept with the compact range at its size, so that a start hashes only the leaves after the last one. Of the heads older
-than the newest 1024 the last of each day stays, and those that a proof leads to.
+Each is kept with the compact range at its size, so that a start hashes only the leaves after the last one. The newest 1024 heads
+are kept; of the older ones only the last of each day, and those that a proof leads to.
 """
 
 import sqlite3
@@ -33,7 +33,8 @@ DELETE FROM checkpoints WHERE (instance, size) IN (
 
 
 class KeptHead(msgspec.Struct, frozen=True):
-    """One row. `later`, `proof`: the size of a later head and the consistency proof to it, once rows of this one were deleted."""
+    """One row. Once rows under this head were deleted, `later` is the size of a later head and `proof` the consistency proof to
+    it."""
 
     instance: str
     size: int
@@ -44,7 +45,7 @@ class KeptHead(msgspec.Struct, frozen=True):
     proof: bytes | None = None
 
     def verified(self, keys: Sequence[VerifierKey]) -> tuple[Head, CompactRange]:
-        """What the row says, once one of `keys` is found to have signed it and its parts agree. Raises NoteRefused."""
+        """The head and its tree, if one of `keys` signed the head and all parts of the row agree. Raises NoteRefused."""
         text, signer = open_note(self.note, keys)
         head = head_in(text)
         if head.key_id != signer.key.key_id:
@@ -61,7 +62,7 @@ class KeptHead(msgspec.Struct, frozen=True):
 
 
 def kept(connection: sqlite3.Connection, instance: str | None = None, *, newest_first: bool = False) -> Iterator[KeptHead]:
-    """The rows, by instance and size."""
+    """The rows, in the order of instance and size."""
     where, parameters = ("", ()) if instance is None else (" WHERE instance = ?", (instance,))
     order = "DESC" if newest_first else "ASC"
     for row in connection.execute(f"{_SELECT}{where} ORDER BY instance {order}, size {order}", parameters):
@@ -71,12 +72,12 @@ def kept(connection: sqlite3.Connection, instance: str | None = None, *, newest_
 
 
 def last(connection: sqlite3.Connection, instance: str) -> KeptHead | None:
-    """The head with the largest size."""
+    """The instance's head with the largest size."""
     return next(kept(connection, instance, newest_first=True), None)
 
 
 def keep(connection: sqlite3.Connection, head: KeptHead) -> None:
-    """Inside of the caller's transaction; one that is there with the same size stays as it is."""
+    """Stores a head within the caller's transaction. A head of the same size that is already there is kept instead."""
     values = (head.instance, head.size, head.ts, head.note, head.frontier, head.later, head.proof)
     connection.execute("INSERT OR IGNORE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)", values)
     (count,) = connection.execute("SELECT count(*) FROM checkpoints").fetchone()
@@ -85,14 +86,14 @@ def keep(connection: sqlite3.Connection, head: KeptHead) -> None:
 
 
 def prove(connection: sqlite3.Connection, instance: str, size: int, later: int, proof: bytes) -> None:
-    """Notes that the head of `size` is the beginning of that of `later`."""
+    """Stores the proof that the tree of `size` is the beginning of the tree of `later`."""
     connection.execute(
         "UPDATE checkpoints SET later = ?, proof = ? WHERE instance = ? AND size = ?", (later, proof, instance, size)
     )
 
 
 def summary(connection: sqlite3.Connection) -> Heads:
-    """What the signed metadata say of the table, so that a row that is taken out or put in is noticed."""
+    """The count and digest of the table for the signed metadata, so that a removed or inserted row is noticed."""
     digest, count = sha256(), 0
     for each in kept(connection):
         proof = None if each.proof is None else each.proof.hex()

@@ -1,6 +1,6 @@
 """The last head that this identity signed, kept beside the identity and outside of the audit file.
 
-An audit file restored from a backup, or cut at its end, holds less than was signed: with this it is noticed at the start.
+An audit file that was restored from a backup or cut at its end holds less than was signed. This head reveals that at the start.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ class LastHead:
         self._path = Path(state_dir) / FILE_NAME
 
     def read(self, key: VerifierKey) -> Head | None:
-        """The head, None when there is none that `key` signed."""
+        """The head; None if there is none that `key` signed."""
         try:
             with self._path.open(encoding="utf-8") as file:
                 return head_in(open_note(file.read(_CHARACTERS), [key])[0])
@@ -30,7 +30,7 @@ class LastHead:
             return None
 
     def write(self, note: str) -> None:
-        """Best effort: without it a restored file is found by whoever collects the log."""
+        """Stores the head, best effort: without it a restored file can still be found by the heads in the collected logs."""
         temporary = self._path.with_name(f".{FILE_NAME}.{os.getpid()}")
         with contextlib.suppress(OSError):
             temporary.write_text(note, encoding="utf-8")

@@ -1,10 +1,10 @@
-"""What a row puts into the tree: its leaf, made from the columns as they are stored (docs/audit-format.md, Leaf). Pure.
+"""The leaf of a row, made from the columns as they are stored (docs/audit-format.md, Leaf). Pure.
 
     leaf       = SHA-256(0x00 ‖ "gatewayd audit 2\\n" ‖ seq as 8 bytes ‖ SHA-256(envelope) ‖ commitment)
     commitment = SHA-256(salt ‖ length of details as 8 bytes ‖ details ‖ zero bytes up to a multiple of 256 after the salt)
 
-`details` are the texts that may be erased, `envelope` is everything else, with "" in the place of each detail. The salt is random
-and goes with the details: without it nobody can try texts against the commitment.
+`details` are the texts that may be erased, `envelope` is everything else, with "" in place of each detail. The salt is random and
+is erased with the details: without it nobody can test guesses against the commitment.
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ LeafJson = None | bool | int | float | str | list["LeafJson"] | dict[str, "LeafJ
 
 
 class PayloadRefused(ValueError):
-    """A payload that gatewayd would not have written: no JSON object, or not in its canonical form."""
+    """A payload that gatewayd would not have written: not a JSON object, or not in canonical form."""
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
-    """The two halves of a row. `is_erased`: the payload says that its details are gone; `has_details`: one is not empty."""
+    """The two halves of a row. `is_erased`: the payload says that its details were erased. `has_details`: one is not empty."""
 
     envelope: bytes
     details: bytes
@@ -37,7 +37,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     erased_seqs: object = None
 
     def seq_ranges(self) -> list[tuple[int, int]]:
-        """What an ERASED row names: the first and last seq of each range."""
+        """The ranges (first, last) of seq that an ERASED row names."""
         try:
             return msgspec.convert(self.erased_seqs, list[tuple[int, int]])
         except msgspec.ValidationError:
@@ -45,7 +45,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Envelope(msgspec.Struct, frozen=True, gc=False):
-    """Its fields in the order of their names, so that nothing has to be sorted."""
+    """The fields are in the order of their names, so that nothing has to be sorted."""
 
     agent_intent: object
     agent_name: object
@@ -68,10 +68,12 @@ _decode_exactly: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def leaf_of(seq: int, envelope: bytes, commitment: bytes) -> bytes:
+    """The leaf of a row, 32 bytes."""
     return sha256(b"".join((_PREFIX, seq.to_bytes(8, "big"), sha256(envelope).digest(), commitment))).digest()
 
 
 def commitment_of(salt: bytes, details: bytes) -> bytes:
+    """The commitment to a row's details, 32 bytes. The padding hides their length."""
     length = len(details)
     return sha256(b"".join((salt, length.to_bytes(8, "big"), details, _ZEROS[length % _PAD_BYTES]))).digest()
 
@@ -79,7 +81,8 @@ def commitment_of(salt: bytes, details: bytes) -> bytes:
 def facts_of(columns: Sequence[str | int | None]) -> Facts:
     """The halves of a stored row, from its columns in the specification's order, `id` first.
 
-    Raises PayloadRefused when the payload is not what gatewayd writes: then two readers of it could see different things.
+    Raises PayloadRefused if the payload is not in the form that gatewayd writes, because two readers could then read it
+    differently.
     """
     text, intent = str(columns[10]), columns[6]
     data, fields = _payload(text)
@@ -112,7 +115,7 @@ def facts_of(columns: Sequence[str | int | None]) -> Facts:
 
 
 def erased_payload(payload: str) -> str:
-    """The payload with "" for each detail, and `erased`. The envelope of the row stays what it was."""
+    """The payload with "" for each detail, and with `erased`. The row's envelope does not change."""
     fields: dict[str, object] = _decode_exactly(payload)
     for key in DETAIL_KEYS:
         if isinstance(fields.get(key), str):
@@ -121,7 +124,7 @@ def erased_payload(payload: str) -> str:
 
 
 def canonical(value: object) -> bytes:
-    """JSON as rows and metadata hold it: UTF-8, keys sorted by their bytes, no white space."""
+    """The canonical JSON of rows and metadata: UTF-8, keys sorted by their bytes, no white space."""
     return _encode(value)
 
 

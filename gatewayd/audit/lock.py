@@ -1,7 +1,7 @@
-"""Whose audit file it is: one gatewayd per file, readers welcome (decision 4; exit code 69).
+"""The lock that gives an audit file one owner: one gatewayd writes, others may read (decision 4; exit code 69).
 
-The lock is flock(2) on `<file>.lock`. Not SQLite's exclusive locking mode, which would shut out readers; not a lock on the file
-itself, because closing any descriptor of it would drop SQLite's own POSIX locks in this process.
+The lock is flock(2) on `<file>.lock`. SQLite's exclusive locking mode would exclude readers. A lock on the file itself would not
+work either: closing any descriptor of it drops SQLite's own POSIX locks in this process.
 """
 
 import fcntl
@@ -25,8 +25,8 @@ class OwnershipLock:
         self.hold()
 
     def hold(self) -> None:
-        """Makes sure that the lock is on the file that stands there now: ours may have been deleted with its folder, and another
-        process may have made itself one. Raises AuditFileLocked or OSError."""
+        """Makes sure that the lock is on the lock file that is there now. Ours may have been deleted with its folder, and another
+        process may have created one. Raises AuditFileLocked or OSError."""
         if self._is_in_place():
             return
         self.release()
@@ -40,6 +40,7 @@ class OwnershipLock:
         self._descriptor = descriptor
 
     def release(self) -> None:
+        """Releases the lock; the lock file stays."""
         if self._descriptor is not None:
             os.close(self._descriptor)  # the lock file stays: removing it would race with the next owner
             self._descriptor = None

@@ -1,6 +1,6 @@
-"""The file's own facts, kept in its `meta` table as texts and signed as a whole (docs/audit-format.md, Metadata). Pure.
+"""The audit file's metadata, stored as texts in its `meta` table and signed as a whole (docs/audit-format.md, Metadata). Pure.
 
-Rows are covered by heads; this covers what stands beside them: which instance it is, what was pruned, which heads are kept.
+Heads cover the rows; the metadata cover the rest: which instance it is, what was pruned, which heads are kept.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ class Previous(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The leaves of an instance whose rows were deleted: its first `size`, as their compact range."""
+    """The compact range of the first `size` leaves of an instance, whose rows were deleted."""
 
     instance: Instance
     size: int
@@ -57,7 +57,7 @@ class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Acked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The last head that the control plane has acknowledged, of the present instance."""
+    """The last head of the present instance that the control plane has acknowledged."""
 
     size: int
     root: str  # base64
@@ -65,28 +65,28 @@ class Acked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Linked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether the file last ran linked, and how long acknowledged rows were to be kept."""
+    """Whether the gateway was last linked, and how long acknowledged rows were to be kept."""
 
     linked: bool
     retention_h: float
 
 
 class Heads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the `checkpoints` table holds."""
+    """The count and digest of the table `checkpoints`."""
 
     count: int
     digest: str  # hex of SHA-256
 
 
 class Meta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything in the table but the signature, under the table's own keys."""
+    """The whole table except the signature, under the table's keys."""
 
     instance: Instance
     first_seq: int
     identity: str  # key id
     verifier: str  # the key in signed-note form
     heads: Heads
-    last_id: str = ""  # the largest id that the file ever held at a deletion: ids stay above it
+    last_id: str = ""  # the largest id at the last deletion: later ids are above it
     previous_instances: tuple[Previous, ...] = ()
     pruned_to: int = 0  # every row up to this seq was deleted
     pruned: tuple[Pruned, ...] = ()
@@ -96,7 +96,7 @@ class Meta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format_1_to: str = ""  # the largest id when the file was converted: rows up to it may stand in no tree
 
     def pruned_tree(self, instance: str) -> CompactRange:
-        """The deleted beginning of an instance, empty when all its rows are here."""
+        """The compact range of an instance's deleted rows; empty if all its rows are there."""
         return next((each.tree for each in self.pruned if each.instance == instance), CompactRange())
 
     def spans(self) -> list[tuple[Instance, int, int | None]]:
@@ -111,7 +111,7 @@ class Meta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_meta(rows: Mapping[str, str]) -> Meta:
-    """The facts in the table's rows, whoever signed them. Raises MetaDamaged."""
+    """The metadata in the table's rows, their signature unchecked. Raises MetaDamaged."""
     fields: dict[str, object] = {}
     for key, value in rows.items():
         if key in _PLAIN:
@@ -133,7 +133,7 @@ def read_meta(rows: Mapping[str, str]) -> Meta:
 
 
 def check_signature(rows: Mapping[str, str], key: VerifierKey) -> None:
-    """Raises NoteRefused when `key` did not sign these rows, all of them and no other."""
+    """Raises NoteRefused or MetaDamaged unless `key` signed exactly these rows."""
     text, _ = open_note(rows.get(SIGNATURE, ""), [key])
     if text != _signed({name: value for name, value in rows.items() if name != SIGNATURE}):
         raise MetaDamaged("its meta table is not the one that was signed")

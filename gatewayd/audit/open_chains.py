@@ -1,4 +1,4 @@
-"""Which calls of a record have no end: held ones, and those that a crash left open. Pure."""
+"""Calls without a closing row: held ones, and those that a crash interrupted. Pure."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -7,13 +7,14 @@ _LISTED: Final = 3
 
 
 class OpenChains:
-    """Takes rows in order (columns in the specification's order); remembers only the calls that are still open."""
+    """Reads rows in order (columns in the specification's order) and keeps only the calls that are still open."""
 
     def __init__(self) -> None:
         self._undecided: dict[str, str] = {}
         self._unclosed: dict[str, str] = {}
 
     def take(self, columns: Sequence[Any]) -> None:
+        """Reads the next row."""
         event, query_id = columns[9], columns[1]
         if event == "ATTEMPTED":
             self._undecided[query_id] = columns[0]

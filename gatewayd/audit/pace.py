@@ -1,23 +1,25 @@
-"""How long the audit waits, and how much it lets gather, as one value: so that a test can give its own."""
+"""The waiting times and sizes of the audit as one value, so that a test can set its own."""
 
 import msgspec
 
 
 class Pace(msgspec.Struct, frozen=True):
+    """Durations are in the unit that each name ends with."""
+
     rest_s: float = 1.0
-    """Without a commit, until the log is carried into the file."""
+    """How long after the last commit a checkpoint is made."""
     head_s: float = 60.0
-    """Between two signed heads, at least."""
+    """The shortest time between two signed heads."""
     settle_s: float = 2.0
-    """From the first row without a head to the head, at least: so that one head covers all rows of a query that comes alone.
-    Else it would cover the first of them, and the others would wait for the next one."""
+    """The shortest time from the first row without a head to its head, so that one head covers all rows of a single query. Otherwise
+    it would cover the first of them, and the others would wait for the next head."""
     slow_s: float = 0.05
-    """A commit in memory that took this long met a disk after all, or a crowded machine."""
+    """A commit in memory that takes this long has waited for the disk, or the machine is overloaded."""
     slow_for_s: float = 10.0
-    """So long the thread commits afterwards."""
+    """How long the writer's thread commits after such a slow commit."""
     log_pages: int = 8192
-    """A log of 32 MiB is carried into the file: the longer, the fewer pages are carried twice."""
+    """The size of the log at which a checkpoint is made: with a longer log fewer pages are copied twice."""
     empty_log_s: float = 30.0
-    """For readers that keep the log with the texts that were just erased."""
+    """How long an erasure waits for readers that still need the log, which holds the erased texts."""
     locked_by_others_ms: int = 2000
-    """For the end of a foreign transaction."""
+    """How long a write waits for the transaction of another process."""

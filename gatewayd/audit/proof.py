@@ -1,4 +1,4 @@
-"""Everything of one query as one text that proves itself: rows, inclusion proofs, signed head (docs/audit-format.md, Proofs).
+"""The proof of one query as a self-contained text: its rows, inclusion proofs and signed head (docs/audit-format.md, Proofs).
 
 For each row one C2SP tlog-proof; its `extra` line carries the row, so that a verifier makes the leaf itself.
 """
@@ -30,22 +30,22 @@ FROM audit_events AS e WHERE query_id = coalesce((SELECT query_id FROM audit_eve
 
 
 class NoProof(Exception):
-    """There is no proof to give; the text says why."""
+    """There is no proof; the text says why."""
 
 
 class ProofRefused(Exception):
-    """A text that proves nothing; the text says which part is wrong."""
+    """The text proves nothing; the message says which part is wrong."""
 
 
 class _Extra(msgspec.Struct, forbid_unknown_fields=True):
     row: dict[str, str | int | None]
     seq: int
     salt: str | None = None
-    commitment: str | None = None  # in the place of the salt, once the details are erased
+    commitment: str | None = None  # instead of the salt, once the details are erased
 
 
 class ProvedRow(msgspec.Struct, frozen=True):
-    """A row that is under `head`, with its columns by name. `signer` signed the head: the gateway, or a witness of its file."""
+    """A row that `head` covers, with its columns by name. `signer` signed the head: the gateway, or a witness of its file."""
 
     row: dict[str, Any]
     seq: int
@@ -55,7 +55,7 @@ class ProvedRow(msgspec.Struct, frozen=True):
 
 
 def prove(connection: sqlite3.Connection, id_: str, trees: Trees) -> str:
-    """The proofs of all rows of the query that `id_` names, or that the event `id_` belongs to. Raises NoProof, LeafMissing or
+    """The proof of all rows of a query. `id_` is the query's id or the id of one of its events. Raises NoProof, LeafMissing or
     sqlite3.Error."""
     rows = connection.execute(_CHAIN, (id_, id_)).fetchall()
     if not rows:
@@ -81,7 +81,7 @@ def prove(connection: sqlite3.Connection, id_: str, trees: Trees) -> str:
 
 
 def check_proof(text: str, keys: Sequence[VerifierKey]) -> list[ProvedRow]:
-    """The rows that the text proves under a head that one of `keys` signed. Raises ProofRefused: then it proves nothing."""
+    """The rows that the text proves, under a head that one of `keys` signed. Raises ProofRefused."""
     if len(text) > _MOST_CHARACTERS:
         raise ProofRefused(f"it is longer than {_MOST_CHARACTERS} characters")
     starts = [found.start() for found in re.finditer(f"^{re.escape(FIRST_LINE)}$", text, re.MULTILINE)]

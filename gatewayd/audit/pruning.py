@@ -1,7 +1,7 @@
-"""Deleting the oldest rows so that every proof about the rest still holds (docs/audit-format.md, Pruning).
+"""Deleting the oldest rows so that all proofs about the rest stay valid (docs/audit-format.md, Pruning).
 
-Before the first row goes, each kept head inside of what is to be deleted gets its consistency proof to the head at its end,
-which is signed then. Then rows go in chunks, and each chunk moves the compact range of what was deleted along.
+Before the first row is deleted, a head at the end of the deletion is signed, and each older head gets its consistency proof to
+it. Rows are then deleted in chunks; each chunk extends the compact range of the deleted rows.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ _LAST_SEQ: Final = "SELECT seq FROM audit_events WHERE id <= ? AND seq IS NOT NU
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The tree of an instance where it will have been cut, and for each kept head before it (size, consistency proof)."""
+    """The tree of an instance at the end of the deletion, and (size, consistency proof) for each kept head before it."""
 
     instance: Instance
     tree: CompactRange
@@ -28,14 +28,14 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class PruningPlan(msgspec.Struct, frozen=True):
-    """`last_seq`: no row above it goes, 0 when no row with a seq does."""
+    """What a deletion needs. No row above `last_seq` is deleted; it is 0 if no row with a seq is."""
 
     last_seq: int
     targets: tuple[Target, ...]
 
 
 def plan_pruning(connection: sqlite3.Connection, meta: Meta, cursor: str, at_most_seq: int | None = None) -> PruningPlan:
-    """What deleting the rows up to `cursor` (an id) and up to `at_most_seq` needs first. Reads the leaves of what goes: takes
+    """The plan for deleting the rows up to `cursor` (an id) and up to `at_most_seq`. Reads the leaves of these rows, which takes
     about a second for a million. Raises LeafMissing or sqlite3.Error."""
     found = connection.execute(_LAST_SEQ, (cursor,)).fetchone()
     last_seq = found[0] if found is not None else 0
@@ -56,8 +56,8 @@ def plan_pruning(connection: sqlite3.Connection, meta: Meta, cursor: str, at_mos
 
 
 def pruned_meta(meta: Meta, rows: Sequence[tuple[str, int | None, bytes]]) -> Meta:
-    """The metadata after these rows (id, seq, leaf), the oldest there are, were deleted. Raises LeafMissing where one is not the
-    next of its instance."""
+    """The metadata after the deletion of these rows (id, seq, leaf), which are the oldest. Raises LeafMissing if one is not the
+    next row of its instance."""
     trees = {instance: meta.pruned_tree(instance) for instance, _, _ in meta.spans()}
     pruned_to = meta.pruned_to
     spans = meta.spans()

@@ -1,7 +1,7 @@
-"""The queue before the audit file, on Trio's side: who waits in it, when a commit is made, and what came of it.
+"""The Trio side of the audit writer: the queue of rows, when a commit is made, and its outcome.
 
-The rows that the ready tasks hand over make one commit, which is made here when it takes no waiting, else in the writer's thread
-(see `committer.py`).
+The rows of all tasks that are ready together make one commit. It is made here if it needs no waiting, and otherwise in the
+writer's thread (see `committer.py`).
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _STOPPED: Final = "the audit writer has stopped"
 
 
 class AuditUnavailable(Exception):
-    """The rows could not be written; none of them counts. `reason` is fit for a tool error: no path, no SQL."""
+    """None of the rows was written. `reason` is fit for a tool error: it contains no path and no SQL."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -33,6 +33,8 @@ class AuditUnavailable(Exception):
 
 
 class AuditStatistics(msgspec.Struct, frozen=True):
+    """Counts of one audit, all of the same moment."""
+
     available: bool  # whether the last batch was committed
     queued: int  # rows handed over and not yet committed
     queued_characters: int  # of their payloads
@@ -42,11 +44,11 @@ class AuditStatistics(msgspec.Struct, frozen=True):
     last_batch_rows: int
     last_commit_s: float
     wal_bytes: int  # after the last commit
-    unsigned_s: float  # how long the oldest row without a signed head has waited for one
+    unsigned_s: float  # the age of the oldest row that no signed head covers
 
 
 class CommitQueue:
-    """Hands rows to `committer` while `run` runs. Methods are for the Trio thread."""
+    """Passes rows to `committer` while `run` runs. Methods are for the Trio thread."""
 
     def __init__(self, path: str, committer: Committer) -> None:
         self.on_commit: Callable[[float, int], None] | None = None
@@ -78,6 +80,7 @@ class CommitQueue:
         return self._committer.head_now(file)
 
     def check_open(self) -> None:
+        """Raises AuditUnavailable once the writer has stopped."""
         if self._is_closed or self.crash is not None:
             raise AuditUnavailable(_STOPPED)
 
@@ -89,6 +92,7 @@ class CommitQueue:
             self.check_open()
 
     def append(self, ticket: Ticket) -> None:
+        """Queues a ticket for the next commit. Never waits; call `room` first where waiting is allowed."""
         self._rows += len(ticket.rows)
         self._characters += ticket.characters
         self._committer.append(ticket)
@@ -96,7 +100,7 @@ class CommitQueue:
         self._wake()
 
     async def committed(self, ticket: Ticket) -> str:
-        """Waits for the batch that holds `ticket`; returns the id of its last row. Cancelled: the row is written all the same."""
+        """Waits until `ticket` is committed; returns the id of its last row. Cancelled: the row is written nevertheless."""
         if ticket.is_done:
             await trio.lowlevel.checkpoint()
         else:
@@ -109,11 +113,11 @@ class CommitQueue:
             await trio.lowlevel.wait_task_rescheduled(abort)
         if ticket.error:
             raise AuditUnavailable(ticket.error)
-        ticket.after = None  # or every query would hold on to all its rows
+        ticket.after = None  # otherwise each query would keep all its rows in memory
         return ticket.audit_id
 
     async def call(self, call: Callable[[AuditFile], object]) -> object:
-        """Has the thread call `call` with the file, between two batches; returns its result, or the failure of FILE_FAILURES."""
+        """Calls `call` with the file in the thread, between two batches. Returns its result, or a failure of FILE_FAILURES."""
         self.check_open()
         done = trio.Event()
         results: list[object] = []
@@ -127,6 +131,7 @@ class CommitQueue:
         return results[0]
 
     def statistics(self) -> AuditStatistics:
+        """The counts now."""
         return AuditStatistics(
             available=self._available,
             queued=self._rows,
@@ -141,22 +146,22 @@ class CommitQueue:
         )
 
     def close(self) -> None:
-        """Takes nothing more; who waits for room is told so."""
+        """Accepts no more rows; a task that waits for room gets AuditUnavailable."""
         self._is_closed = True
         self._room.unpark_all()
 
     async def aclose(self) -> None:
-        """Writes what waits, makes the last head and the final checkpoint, and closes the file; `run` ends with it. For use in a
-        shielded scope, after `close`."""
+        """Writes the queued rows, makes the last head and the final checkpoint, and closes the file; `run` then ends. For use in
+        a shielded scope, after `close`."""
         self._at_work.cancel()
         self._thread.stop()
         await trio.to_thread.run_sync(self._thread.join)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commits what was handed over as soon as nobody hands over more: so the tasks that are ready together share a commit.
+        """Commits the queued rows as soon as no further ones arrive, so that all tasks that are ready together share a commit.
 
-        Runs until `aclose`, also while everything around it is cancelled: closing rows are still to be written then. Raises what
-        ended a commit or the thread, if that was a bug.
+        Runs until `aclose`, even while everything around it is cancelled, because closing rows must still be written. Raises the
+        bug that ended a commit or the thread.
         """
         self._thread.start()
         task_status.started()
@@ -192,7 +197,7 @@ class CommitQueue:
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     def _commit(self) -> None:
-        """Commits what waits here if that takes no waiting, else in the thread."""
+        """Commits the queued rows here if that needs no waiting, and otherwise in the thread."""
         committer = self._committer
         if committer.owner.acquire(blocking=False):
             try:
@@ -219,8 +224,8 @@ class CommitQueue:
             self._note_unavailable(outcome.error)
             return
         if not outcome.rows:
-            return  # each was refused for an earlier row that is not in the file: nothing was written, so nothing is well again
-        if outcome.generation > self._generation:  # the loop's outcome may overtake the thread's, which opened the file
+            return  # all were refused because of earlier rows: nothing was written, so this is not a recovery
+        if outcome.generation > self._generation:  # the loop's outcome may arrive before that of the thread that opened it
             self._generation = outcome.generation
             self._note_unavailable("the audit file was deleted or replaced")
         if not self._available:

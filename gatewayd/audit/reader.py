@@ -1,7 +1,8 @@
 """Reading the audit file by pages, on a connection of its own that never writes (decision 7).
 
-Ids rise in commit order, so "larger than the last id seen" misses no row and repeats none, whatever is written meanwhile. Each
-piece of a page is a short read of its own: a slow client holds no snapshot, and with it no write-ahead log, open.
+Ids rise in commit order, so "larger than the last id seen" misses no row and repeats none, even while rows are written. Each
+piece of a page is a short read of its own: a slow client keeps no snapshot open, and so does not keep the write-ahead log from
+shrinking.
 """
 
 import os
@@ -19,10 +20,10 @@ from gatewayd.audit.stored_tree import StoredTree
 
 T = TypeVar("T")
 Trees = dict[tuple[str, int], StoredTree]
-"""The trees that proofs were read from, by instance and pruned size."""
+"""The trees for proofs, by instance and pruned size."""
 
 InstanceOf = Callable[[int | None], str | None]
-"""Which instance a seq belongs to; None for a row from before format 2."""
+"""Gives the instance of a seq; None for a row from before format 2."""
 
 START: Final = "0"  # the cursor before the first row: smaller than every ULID in use
 _PIECE_CHARACTERS: Final = 256 * 1024
@@ -32,7 +33,7 @@ _SELECT: Final = f"SELECT {', '.join(COLUMNS)}, seq FROM audit_events WHERE id >
 
 
 class AuditRow(msgspec.Struct, frozen=True):
-    """One row as the audit shows it; `payload` is JSON text, embedded as it is."""
+    """One row as it is shown; `payload` is JSON text, embedded unchanged."""
 
     id: str
     query_id: str
@@ -57,7 +58,7 @@ def connect_for_reading(path: str) -> sqlite3.Connection:
 
 
 def read_rows(connection: sqlite3.Connection, after: str, limit: int, characters: int = _PIECE_CHARACTERS) -> list[AuditRow]:
-    """Rows with an id above `after`, ascending: at most `limit`, and no more than reach `characters` of payload."""
+    """Rows with an id above `after`, ascending: at most `limit`, and no more once their payloads reach `characters`."""
     rows: list[AuditRow] = []
     instance_of = instances(connection)
     selected = connection.execute(_SELECT, (after, limit))
@@ -73,14 +74,14 @@ def read_rows(connection: sqlite3.Connection, after: str, limit: int, characters
 
 
 def audit_row(stored: tuple[Any, ...], instance_of: InstanceOf) -> AuditRow:
-    """From the columns in the specification's order, and seq."""
+    """The row of stored columns: those of the specification, in its order, then seq."""
     raw = msgspec.Raw(stored[_PAYLOAD].encode())
     columns = (*stored[:_PAYLOAD], raw, *stored[_PAYLOAD + 1 :], instance_of(stored[-1]))
     return AuditRow(*columns)
 
 
 def instances(connection: sqlite3.Connection) -> InstanceOf:
-    """Which instance a seq belongs to, by the file's metadata as they stand."""
+    """A function that gives the instance of a seq, by the file's present metadata."""
     rows: dict[str, str] = dict(connection.execute("SELECT key, value FROM meta"))
     spans = read_meta(rows).spans() if "instance" in rows else []
 
@@ -93,14 +94,15 @@ def instances(connection: sqlite3.Connection) -> InstanceOf:
 
 
 def has_rows_after(connection: sqlite3.Connection, cursor: str) -> bool:
+    """Whether there is a row with an id above `cursor`."""
     return connection.execute("SELECT 1 FROM audit_events WHERE id > ? LIMIT 1", (cursor,)).fetchone() is not None
 
 
 class Page:
     """The JSON text of one page, `{"rows": […], "next_cursor": …}`, in pieces of a few hundred KiB or one row.
 
-    `next_cursor` is the last id of the page, or null when no row with a larger id exists. Iterating raises sqlite3.Error or
-    OSError when the file cannot be read; `begin()` meets most of that before anything was said.
+    `next_cursor` is the last id of the page, or null if there is no row with a larger id. Iterating raises sqlite3.Error or
+    OSError if the file cannot be read; `begin()` finds most such errors before anything was sent.
     """
 
     def __init__(self, reader: "AuditReader", cursor: str, limit: int) -> None:
@@ -149,7 +151,7 @@ _encode_into = msgspec.json.Encoder().encode_into
 
 
 class AuditReader:
-    """Pages of one audit file. Its connection follows the path: a file put in the place of another is opened anew."""
+    """Pages of one audit file. Its connection follows the path: if the file is replaced, the new one is opened."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -163,11 +165,11 @@ class AuditReader:
         return Page(self, cursor, limit)
 
     async def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
-        """What `question` finds, in a thread. Raises sqlite3.Error or OSError besides what it raises."""
+        """Calls `question` with the connection in a thread and returns its result. Raises sqlite3.Error or OSError, too."""
         return await trio.to_thread.run_sync(lambda: question(self.connection()), limiter=self.limiter)
 
     def connection(self) -> sqlite3.Connection:
-        """For the thread that holds `limiter`."""
+        """The connection, for the thread that holds `limiter`. Raises sqlite3.Error or OSError."""
         status = os.stat(self._path)
         inode = (status.st_dev, status.st_ino)
         if self._connection is None or inode != self._inode:

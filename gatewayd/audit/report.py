@@ -1,4 +1,5 @@
-"""What an auditor asks of a period: is the record whole, and what does it say. Reads only; the forms are the command's."""
+"""The report about a period: whether the record is complete, and counts of what it contains. Reads only; the command formats
+it."""
 
 import sqlite3
 from typing import Any, Final
@@ -16,7 +17,7 @@ _ROWS: Final = f"SELECT {', '.join(COLUMNS)}, seq FROM audit_events WHERE id >= 
 
 
 class Counted(msgspec.Struct):
-    """Calls of one name: of an agent, a table, a rule."""
+    """The number of calls of one agent, table or rule, by name."""
 
     name: str
     allowed: int = 0
@@ -24,7 +25,7 @@ class Counted(msgspec.Struct):
 
 
 class AuditChange(msgspec.Struct):
-    """One row of a policy that changed, or of an erasure."""
+    """A row about a change of the policy, or about an erasure."""
 
     ts: int
     seq: int | None
@@ -33,7 +34,8 @@ class AuditChange(msgspec.Struct):
 
 
 class AuditReport(msgspec.Struct):
-    """`days` are (milliseconds of its beginning in UTC, allowed, denied). `unanchored_rows`: after the last kept head."""
+    """The report. `days` are (start of the day in UTC in milliseconds, allowed, denied). `unanchored_rows` are the rows after the
+    last kept head."""
 
     from_ms: int
     to_ms: int
@@ -137,7 +139,7 @@ class Reporter:
                 report.erasures.append(AuditChange(ts, row[12], row[3], f"seq {spans}: {payload.get('reason')}"))
 
     def _anchors(self, end_id: str) -> None:
-        """How long rows of the period stood before a signed head was over them, as the kept heads tell."""
+        """How long rows of the period waited for a signed head, according to the kept heads."""
         report = self._report
         first_seqs = dict(self._first_seqs())
         covered = 0

@@ -1,7 +1,7 @@
-"""Where a file that is opened goes on: its instance, its next seq, and the tree so far.
+"""The state in which an opened file continues: its instance, its next seq, and its tree.
 
-The `leaf` column is taken as it is; whether leaves are those of their rows is `audit verify`'s question. But a file that does not
-continue its own heads gets a new instance: a head that contradicts one signed before would look like a forgery by us.
+The `leaf` column is trusted here; `audit verify` checks leaves against their rows. A file that does not continue its own heads
+gets a new instance, because a head that contradicts an earlier one would look like a forgery by gatewayd.
 """
 
 import base64
@@ -25,9 +25,9 @@ _NO_HEADS: Final = Heads(0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca49
 
 
 class ResumeState(msgspec.Struct, frozen=True):
-    """`meta` as it is to be from now on, the present instance's tree, and the seq of the next row.
+    """The new metadata, the present instance's tree, and the seq of the next row.
 
-    `broken`: why the instance before could not go on, None when nothing is wrong.
+    `broken` says why the previous instance could not continue; None if nothing is wrong.
     """
 
     meta: Meta
@@ -44,8 +44,8 @@ def resume(
     entropy: bytes,
     signed_last: Head | None = None,
 ) -> ResumeState:
-    """The state of the file with these meta rows. `signed_last` is the last head that this identity signed, as kept outside of
-    the file. `entropy`: 10 bytes for the id of an instance that begins. Raises MetaDamaged."""
+    """The state of the file with these meta rows. `signed_last` is the last head that this identity signed, kept outside of the
+    file. `entropy` are 10 bytes for the id of a new instance. Raises MetaDamaged."""
     instance = Instance(new_ulid(now_ms, lambda _: entropy))
     (last,) = connection.execute(_LAST_SEQ).fetchone()
     if "instance" not in rows:
@@ -72,7 +72,7 @@ def resume(
 
 
 def begin_instance(state: ResumeState, verifier: VerifierKey, reason: Reason, now_ms: int, instance: Instance) -> ResumeState:
-    """The state in which a new instance begins at the next seq; the one before is noted among the previous ones."""
+    """The state with a new instance that begins at the next seq; the present one becomes the last of the previous ones."""
     meta = state.meta
     ended = Previous(
         instance=meta.instance,
@@ -96,7 +96,7 @@ def begin_instance(state: ResumeState, verifier: VerifierKey, reason: Reason, no
 
 
 def _tree(connection: sqlite3.Connection, meta: Meta, last_seq: int) -> tuple[CompactRange, Reason | None]:
-    """The present instance's tree up to `last_seq`, or as much of it as can be followed, and what is wrong."""
+    """The present instance's tree up to `last_seq`, or as far as it can be followed, and what is wrong."""
     broken: Reason | None = None
     tree = meta.pruned_tree(meta.instance)
     available = last_seq - meta.first_seq + 1

@@ -1,6 +1,6 @@
-"""An event as the columns of its row, cut to the limits of events.py (decision 4: cut, never refuse). Pure.
+"""The columns of an event's row, cut to the limits of events.py (decision 4: cut, never refuse). Pure.
 
-The id, the seq and the salt are not here: the writer gives them when the row is about to be committed.
+The id, the seq and the salt are not here: the writer adds them when it commits the row.
 """
 
 from functools import lru_cache
@@ -32,7 +32,7 @@ RowColumns = tuple[str, str, str, str | None, str | None, str | None, str | None
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """A row before it has an id, which goes between `head` and `tail`; `details` is what may be erased of it (see leaf.py)."""
+    """A row without its id, which belongs between `head` and `tail`. `details` can be erased (see leaf.py)."""
 
     columns: RowColumns
     head: bytes
@@ -40,6 +40,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     details: bytes
 
     def envelope(self, id_: str) -> bytes:
+        """The envelope of the row with this id (see leaf.py)."""
         return b"".join((self.head, id_.encode(), self.tail))
 
     @property
@@ -81,6 +82,7 @@ _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def row_of(event: Event) -> Row:
+    """The row of an event."""
     query = event.query
     agent = query.agent
     intent = _cut(query.intent, events.INTENT_CHARACTERS)
@@ -111,21 +113,21 @@ def row_of(event: Event) -> Row:
     return Row(columns, head, b'",' + tail[1:], details)
 
 
-@lru_cache(1024)  # who calls what where is the same again and again
+@lru_cache(1024)  # most calls come from the same agents with the same values
 def _head(intent: str | None, name: str | None, version: str | None, database: str, event_type: str) -> bytes:
     return _encode(_Head(intent, name, version, database, event_type))[:-1] + b',"id":"'
 
 
 def row_from(columns: RowColumns) -> Row:
-    """The row of columns as they are to be stored: what `row_of` makes faster."""
+    """The row of columns in the form in which they are stored. `row_of` gives the same result faster."""
     facts = facts_of(("", *columns))
     head, id_, tail = facts.envelope.partition(b',"id":""')
-    assert id_  # the first such key: a quote inside of a string is escaped
+    assert id_  # the first match is the key: a quote inside a string is escaped
     return Row(columns, head + b',"id":"', b'"' + tail, facts.details)
 
 
 def json_of(value: msgspec.Struct) -> bytes:
-    """The JSON of `value`; a lone surrogate in any text, which UTF-8 has no form for, is written as its escape."""
+    """The JSON of `value`. A lone surrogate in a text, which UTF-8 cannot represent, is written as an escape."""
     try:
         return _encode(value)
     except UnicodeEncodeError:
@@ -133,7 +135,7 @@ def json_of(value: msgspec.Struct) -> bytes:
 
 
 def _halves(payload: Payload, text: bytes, intent: str | None) -> tuple[bytes | None, bytes]:
-    """The payload's part of the envelope, and the details; None where only the general way through `facts_of` will do."""
+    """The payload's part of the envelope, and the details. The first is None if only the general way by `facts_of` works."""
     match payload:
         case Attempted(sql_raw=sql):
             blanked = Attempted("", payload.sql_fingerprint, payload.preview_of)
@@ -169,7 +171,7 @@ def _cut_payload(payload: Payload) -> Payload:
 
 
 def cut_to_bytes(text: str, limit: int) -> str:
-    """The longest beginning of `text` whose UTF-8 has at most `limit` bytes; a lone surrogate is written as its escape."""
+    """The longest beginning of `text` with at most `limit` bytes of UTF-8. A lone surrogate is written as an escape."""
     encoded = text.encode(errors="backslashreplace")
     return text if len(encoded) <= limit else encoded[:limit].decode(errors="ignore")
 

@@ -29,8 +29,8 @@ CREATE INDEX audit_events_database_ts ON audit_events (database, ts DESC);
 CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 """
 
-# What format 2 adds: each row's place in the tree, the heads, and what is left of rows whose details were erased. NULL in `seq`
-# is a row from before format 2.
+# What format 2 adds: each row's position in the tree, the heads, and the commitments of rows whose details were erased. A row
+# with NULL in `seq` is from before format 2.
 _ADDED_COLUMNS: Final = ("seq INTEGER", "leaf BLOB", "salt BLOB")
 _SEQ_INDEX: Final = "CREATE UNIQUE INDEX audit_events_seq ON audit_events (seq) WHERE seq IS NOT NULL"
 _ADDED: Final = f"""
@@ -50,13 +50,13 @@ PRAGMA user_version = {FORMAT};
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Makes the tables of an empty file, inside of the caller's transaction."""
+    """Creates the tables of an empty file within the caller's transaction."""
     columns = "".join(f",\n  {column}" for column in _ADDED_COLUMNS)
     _run(connection, f"{_EVENTS}{columns}\n);{_INDEXES}PRAGMA application_id = {APPLICATION_ID};{_SEQ_INDEX};{_ADDED}")
 
 
 def convert(connection: sqlite3.Connection) -> None:
-    """Makes a file of format 1 one of format 2, inside of the caller's transaction. Its rows stay as they are, and unread."""
+    """Converts a file of format 1 to format 2 within the caller's transaction. Its rows are neither changed nor read."""
     for column in _ADDED_COLUMNS:
         connection.execute(f"ALTER TABLE audit_events ADD COLUMN {column}")
     _add_seq_index(connection)
@@ -64,10 +64,10 @@ def convert(connection: sqlite3.Connection) -> None:
 
 
 def _add_seq_index(connection: sqlite3.Connection) -> None:
-    """Gives audit_events its index by seq, while no row has one.
+    """Adds the index of audit_events by seq, while no row has a seq.
 
-    CREATE INDEX would read all rows to find that out. So the index is made over an empty table and handed over, as
-    sqlite.org/lang_altertable.html says for changes of the schema that change nothing on disk: an empty index is what both have.
+    CREATE INDEX would read all rows to build an empty index. So the index is created on an empty table and then assigned to
+    audit_events, in the way that sqlite.org/lang_altertable.html describes for schema changes that do not affect stored data.
     """
     connection.execute("CREATE TABLE without_rows (seq INTEGER)")
     connection.execute(_SEQ_INDEX.replace("ON audit_events", "ON without_rows"))
@@ -88,7 +88,7 @@ def _add_seq_index(connection: sqlite3.Connection) -> None:
 
 
 def differences(connection: sqlite3.Connection) -> list[str]:
-    """Names of what the file has besides its tables and indexes, lacks, or has in another form."""
+    """The names of tables and indexes that the file lacks, has in another form, or has in addition."""
     found = {(kind, name): _words(sql) for kind, name, sql in connection.execute(_OBJECTS)}
     twin = sqlite3.connect(":memory:")
     try:
@@ -100,13 +100,13 @@ def differences(connection: sqlite3.Connection) -> list[str]:
     return sorted(f"{kind} {name}" for kind, name in names if found.get((kind, name)) != expected.get((kind, name)))
 
 
-# Its own indexes behind PRIMARY KEY, and what ANALYZE leaves. `_` in LIKE is any character: sqlitehook would be left out, too.
+# SQLite's own indexes for PRIMARY KEY, and the tables of ANALYZE. GLOB, because in LIKE the `_` would also match `sqlitehook`.
 _SQLITES_OWN: Final = "type = 'index' AND name GLOB 'sqlite_autoindex_*' OR type = 'table' AND name GLOB 'sqlite_stat[0-9]'"
 _OBJECTS: Final = f"SELECT type, name, sql FROM sqlite_schema WHERE NOT ({_SQLITES_OWN})"
 
 
 def _words(sql: str | None) -> str:
-    """The statement without white space: that of a converted file has it in other places."""
+    """The statement without white space, which a converted file has in other places."""
     return "".join((sql or "").split())
 
 

@@ -1,6 +1,6 @@
-"""The audit service: callers hand events over and wait for the commit; only here an Allowed becomes a Permit (decision 4).
+"""The audit service: callers hand in events and wait for the commit. Only here an Allowed becomes a Permit (decision 4).
 
-What may stand in the file for a query, whose caller may be cancelled at any await:
+The rows that a query may leave in the file, whose caller may be cancelled at any await:
 
     nothing                                 cancelled while ATTEMPTED waited for room, or nothing could be written
     ATTEMPTED                               held and not decided in time; cancelled or failed before the decision; DECIDED could
@@ -9,7 +9,8 @@ What may stand in the file for a query, whose caller may be cancelled at any awa
     ATTEMPTED, DECIDED ALLOW, closing row   EXECUTED or FAILED; FAILED 57014 when cancelled, also before a Permit was given
     ATTEMPTED, DECIDED ALLOW                only when the closing row could not be written, or the process died
 
-`decided()` has handed its row over when it first waits: a caller cancelled there owes `closed(query, Failed(… "57014" …))`.
+`decided()` has handed in its row when it first waits: a caller that is cancelled there must call `closed(query, Failed(… "57014"
+…))`.
 """
 
 import os
@@ -78,7 +79,7 @@ _NO_ROW: Final = "the earlier audit row of this query is not in the file"
 
 
 class Under(msgspec.Struct, frozen=True, gc=False):
-    """What a decision was made by: SHA-256 of the policy in force, and the version of its bundle."""
+    """The policy of a decision: the SHA-256 of the policy in force, and the version of its bundle."""
 
     sha256: str | None = None
     bundle: int | None = None
@@ -94,7 +95,7 @@ class Audit:
         self.path = path
         self._empty_log_s = empty_log_s
         self.only_acknowledged = False
-        """Whether `delete_before` leaves what the control plane has not acknowledged."""
+        """Whether `delete_before` keeps the rows that the control plane has not acknowledged."""
         self._clock_ms = clock_ms
         self._attempted: OrderedDict[QueryId, Ticket] = OrderedDict()
         self._decided: OrderedDict[QueryId, Ticket] = OrderedDict()
@@ -103,10 +104,10 @@ class Audit:
         self._rewriting = trio.Lock()
 
     async def attempted(self, query: Query, attempted: Attempted) -> None:
-        """Hands the ATTEMPTED row over; waits only while the queue is full. Cancelled meanwhile: no row is written.
+        """Hands in the ATTEMPTED row; waits only while the queue is full. Cancelled meanwhile: no row is written.
 
-        Only this makes callers wait for room: a query once let in has its few further rows taken at once, so that a cancelled
-        caller can still close it.
+        This is the only method that waits for room: the few further rows of an accepted query are taken at once, so that a
+        cancelled caller can still close it.
         """
         await self._queue.room()
         ticket = self._hand_over(query, attempted, None)
@@ -123,7 +124,7 @@ class Audit:
     ) -> Permit | AuditId:
         """Writes DECIDED and returns when it and ATTEMPTED are committed. Raises AuditUnavailable: nothing may run then.
 
-        `under` is the policy that it was decided by, `approved_by` names who let a held write through.
+        `under` is the policy of the decision, `approved_by` the name of the person who approved a held write.
         """
         self._queue.check_open()
         attempted = self._attempted.pop(query.query_id, None)
@@ -145,20 +146,20 @@ class Audit:
         return Permit(decision, query.query_id, audit_id) if isinstance(decision, Allowed) else audit_id
 
     async def recorded(self, query: Query) -> None:
-        """Returns when ATTEMPTED is committed, for who is about to tell others of the query. Raises AuditUnavailable."""
+        """Returns when ATTEMPTED is committed, for a caller that is about to pass the query on. Raises AuditUnavailable."""
         attempted = self._attempted.get(query.query_id)
         if attempted is None:
             raise AuditUnavailable(_NO_ROW)
         await self._queue.committed(attempted)
 
     def undecided(self, query: Query) -> None:
-        """No DECIDED row will follow its ATTEMPTED."""
+        """Notes that no DECIDED row will follow the query's ATTEMPTED."""
         self._attempted.pop(query.query_id, None)
 
     async def closed(self, query: Query, outcome: Executed | Failed) -> None:
-        """Writes the closing row of an allowed query, once; its DECIDED may still be on its way.
+        """Writes the closing row of an allowed query, once; its DECIDED may not be committed yet.
 
-        For use in a short shielded scope. Raises AuditUnavailable when the row cannot be written, also because the query's
+        For use in a short shielded scope. Raises AuditUnavailable if the row cannot be written, for example because the query's
         DECIDED was not.
         """
         self._queue.check_open()
@@ -175,13 +176,13 @@ class Audit:
         await self._queue.committed(ticket)
 
     async def answers(self) -> None:
-        """Returns when the writer has just gone round, whether or not it could write: a full disk is no reason to restart."""
+        """Returns once the writer has completed a cycle, even if it could not write: a full disk is no reason to restart."""
         await self._queue.call(lambda _file: None)
 
     async def delete_before(self, cursor: str) -> int:
         """Deletes the rows with an id up to and including `cursor`, in chunks between batches; returns how many.
 
-        What is left stays provable (see pruning.py). Cancelled midway, the chunks done so far are gone and the rest stands.
+        The remaining rows stay provable (see pruning.py). Cancelled midway, the chunks done so far are deleted.
         """
         deleted, at_most = 0, 8
         async with self._rewriting:
@@ -201,22 +202,22 @@ class Audit:
                 deleted += count
                 if count < chunk:
                     return deleted
-                # A row may be 100 bytes or 1 MiB: what counts is how long the others waited.
+                # The size of a row is 100 bytes to 1 MiB, so the time that other callers waited decides.
                 is_quick = time.perf_counter() - began < _DELETE_S
                 at_most = min(at_most * 2, _DELETE_ROWS) if is_quick else max(at_most // 4, 1)
 
     async def erase(self, choice: ErasureChoice, reason: str) -> int:
-        """Takes the details out of the rows of the choice, and records that; returns how many rows.
+        """Erases the details of the chosen rows and records that; returns the number of rows.
 
-        In chunks between batches, each with its ERASED row in one transaction. When it returns neither the file nor its log
-        holds the texts. Cancelled midway, that holds for what was erased so far. Raises AuditUnavailable.
+        It works in chunks between batches, each in one transaction with its ERASED row. When it returns, neither the file nor its
+        log holds the texts. Cancelled midway, the chunks done so far are erased. Raises AuditUnavailable.
         """
         async with self._rewriting:
             try:
                 erased = await self._erase_rows(choice, reason)
                 with trio.move_on_after(self._empty_log_s):
-                    while erased and not await self.call(AuditFile.empty_log):  # noqa: ASYNC110 - SQLite tells nobody
-                        await trio.sleep(_EMPTY_LOG_AGAIN_S)  # somebody reads an old state of the file
+                    while erased and not await self.call(AuditFile.empty_log):  # noqa: ASYNC110 - SQLite sends no event
+                        await trio.sleep(_EMPTY_LOG_AGAIN_S)  # a reader still uses an old state of the file
                     return erased
             except (trio.Cancelled, AuditUnavailable):
                 with trio.CancelScope(shield=True), suppress(AuditUnavailable):
@@ -239,17 +240,17 @@ class Audit:
             after_seq = found.last_seq
 
     async def proof(self, id_: str) -> str:
-        """Everything of the query that `id_` names, as a text that proves itself (see proof.py). Raises NoProof, LeafMissing,
-        MetaDamaged, AuditUnavailable, sqlite3.Error or OSError."""
+        """The proof of the query that `id_` names, as a text (see proof.py). Raises NoProof, LeafMissing, MetaDamaged,
+        AuditUnavailable, sqlite3.Error or OSError."""
         await self.head()
         return await self._reader.ask(lambda connection: prove(connection, id_, self._reader.trees))
 
     async def meta(self) -> Meta:
-        """The file's own facts: instance, first seq, identity, what was pruned and acknowledged. Raises AuditUnavailable."""
+        """The file's metadata: instance, first seq, identity, what was pruned and acknowledged. Raises AuditUnavailable."""
         return await self.call(lambda file: file.meta)
 
     async def head(self) -> str | None:
-        """A signed head over all that is committed when this returns; None when nothing was recorded in this instance yet."""
+        """A signed head over every row committed so far; None if this instance has no row. Raises AuditUnavailable."""
         note, is_new = await self.call(self._queue.head_now)
         if is_new and note is not None:
             self._queue.note_head(note)
@@ -262,16 +263,16 @@ class Audit:
         return self._queue.signed
 
     async def begin_instance(self, reason: Reason, first_seq: int | None = None) -> Meta:
-        """Begins a new instance: at the next seq, or at `first_seq` of the present one, whose rows from there on are then the
-        new one's. Returns the metadata afterwards. Raises AuditUnavailable, also for a seq that is not of the present one."""
+        """Begins a new instance at the next seq, or at `first_seq` of the present one, whose rows from there on then belong to
+        the new one. Returns the new metadata. Raises AuditUnavailable, also for a seq outside of the present instance."""
         return await self.call(lambda file: file.begin_instance(reason, first_seq))
 
     async def note_acknowledged(self, acked: Acked) -> None:
-        """Keeps what the control plane has acknowledged of the present instance."""
+        """Stores what the control plane has acknowledged of the present instance."""
         await self.call(lambda file: file.note_acknowledged(acked))
 
     async def note_linked(self, linked: Linked) -> None:
-        """Keeps whether this file runs linked, for the next start."""
+        """Stores whether the gateway is linked, for the next start."""
         await self.call(lambda file: file.note_linked(linked))
 
     async def note_taints_kept(self) -> None:
@@ -279,14 +280,14 @@ class Audit:
         await self.call(lambda file: file.note_taints_kept())
 
     async def call(self, chore: Callable[[AuditFile], T]) -> T:
-        """What `chore` makes of the file, in the writer's thread between two batches. Raises AuditUnavailable."""
+        """Calls `chore` with the file in the writer's thread, between two batches. Raises AuditUnavailable."""
         result = await self._queue.call(chore)
         if isinstance(result, FILE_FAILURES):
             raise AuditUnavailable(reason_of(result)) from result
         return cast(T, result)
 
     async def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
-        """What `question` finds in the file, on a connection that reads, in a thread. Raises sqlite3.Error or OSError."""
+        """Calls `question` with a read-only connection in a thread. Raises sqlite3.Error or OSError."""
         return await self._reader.ask(question)
 
     def page(self, cursor: str, limit: int) -> Page:
@@ -294,14 +295,15 @@ class Audit:
         return self._reader.page(cursor, limit)
 
     def statistics(self) -> AuditStatistics:
+        """The counts now."""
         return self._queue.statistics()
 
-    def on_commit(self, told: Callable[[float, int], None]) -> None:
-        """Has `told` called after each commit with its seconds and rows: what a histogram needs and a snapshot cannot give."""
-        self._queue.on_commit = told
+    def on_commit(self, observer: Callable[[float, int], None]) -> None:
+        """Calls `observer` with the seconds and the rows of each commit, for histograms."""
+        self._queue.on_commit = observer
 
     async def aclose(self) -> None:
-        """Takes nothing more, writes what waits, makes the final checkpoint and closes the file. Not interrupted by a cancel."""
+        """Writes the queued rows, makes the final checkpoint and closes the file. Shielded from cancellation."""
         self._queue.close()
         with trio.CancelScope(shield=True):
             async with self._reader.limiter:  # the last connection to close makes the final checkpoint, and a reader cannot
@@ -317,7 +319,7 @@ class Audit:
 
 
 def _remember(queries: OrderedDict[QueryId, Ticket], query_id: QueryId, ticket: Ticket) -> None:
-    """Keeps the last row of a query for the next one. Bounded: a forgotten query is refused, never let through."""
+    """Keeps the last row of a query for its next one. Bounded: if a query was dropped, its next row is refused."""
     queries[query_id] = ticket
     if len(queries) > _QUERIES_REMEMBERED:
         queries.popitem(last=False)
@@ -334,10 +336,10 @@ async def open_audit(
     pace: Pace = Pace(),  # noqa: B008 - a frozen value
     file_type: type[AuditFile] = AuditFile,
 ) -> AsyncGenerator[Audit, None]:
-    """The audit while the block runs: its file and lock, its task and its thread. A crash of the writer cancels the block.
+    """The audit while the block runs: its file, lock, task and thread. A crash of the writer cancels the block.
 
-    The identity that signs is that of `credentials_dir` or `state_dir` (the file's own folder when that is None), and is made
-    there when there is none. `file_type` is what an opened file is. Raises AuditFileLocked (exit 69), AuditFileUnusable or
+    The signing identity is in `credentials_dir` or `state_dir` (by default the audit file's folder) and is created there if it
+    does not exist. `file_type` is the class of the opened file. Raises AuditFileLocked (exit 69), AuditFileUnusable or
     IdentityRefused (exit 78).
     """
     opened = await trio.to_thread.run_sync(_Opened, path, synchronous, state_dir, credentials_dir, file_type)
@@ -378,7 +380,7 @@ class _Opened:
             self._identity = ensure_identity(folder, credentials_dir)
             self.last_head = LastHead(folder)
             self.file = file = self.open_file()
-            if file.size > file.head_size:  # after a stop that was none; or somebody put them in
+            if file.size > file.head_size:  # after a crash, or rows that somebody inserted
                 first_seq = file.meta.first_seq + file.head_size
                 log.info(log.AUDIT_UNSIGNED_TAKEN, rows=file.size - file.head_size, first_seq=first_seq)
         except BaseException:
@@ -386,7 +388,7 @@ class _Opened:
             raise
 
     def open_file(self) -> AuditFile:
-        """The file that stands at the path now."""
+        """Opens the file that is at the path now."""
         signed_last = self.last_head.read(verifier_of(self._identity))
         file = self._file_type(self.path, self._synchronous, self._identity, signed_last)
         if file.broken is not None:

@@ -1,7 +1,7 @@
-"""The tree of one instance as the file holds it: roots of its parts, read from the `leaf` column when they are asked for.
+"""The tree of one instance in the file: the roots of its subtrees, read from the `leaf` column on demand.
 
-Roots of complete parts of 1024 leaves and more are remembered: a leaf never changes. So the first proof reads all leaves once
-(about a second for a million) and each one after it a few thousand.
+Roots of complete subtrees of 1024 leaves and more are cached, because leaves never change. So the first proof reads all leaves
+(about a second for a million), and each further one reads a few thousand.
 """
 
 import sqlite3
@@ -14,11 +14,11 @@ _LEAVES: Final = "SELECT leaf FROM audit_events WHERE seq >= ? AND seq < ? ORDER
 
 
 class LeafMissing(Exception):
-    """The file does not hold the leaves that are asked for: rows were deleted, or it was changed."""
+    """The file does not hold the leaves that are needed: rows were deleted, or the file was changed."""
 
 
 class StoredTree:
-    """`first_seq` is the instance's, `pruned` what is left of the rows that were deleted from its beginning."""
+    """The tree of an instance that begins at `first_seq`. `pruned` is the compact range of its deleted rows."""
 
     def __init__(self, first_seq: int, pruned: CompactRange) -> None:
         self.first_seq = first_seq
@@ -26,11 +26,13 @@ class StoredTree:
         self._known = {(level, index): each for level, index, each in pruned.places()}
 
     def over(self, connection: sqlite3.Connection) -> "Subtrees":
-        """The tree read through `connection`, for the time of one question."""
+        """The tree as read through `connection`, for one query."""
         return Subtrees(self, connection, self._known, self._pruned_size)
 
 
 class Subtrees:
+    """The roots of subtrees, read through one connection: a `Subtree` for `tree.py`."""
+
     def __init__(
         self, tree: StoredTree, connection: sqlite3.Connection, known: dict[tuple[int, int], bytes], pruned_size: int
     ) -> None:

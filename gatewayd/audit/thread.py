@@ -1,6 +1,6 @@
-"""The thread that does what may wait for a disk: commits that sync, checkpoints, deletion, recovery (decision 4).
+"""The writer's thread: everything that may wait for the disk: commits that sync, checkpoints, deletion, recovery (decision 4).
 
-`queue.py` is its Trio side. Calls come over a SimpleQueue, the work over deques; results go back once per batch.
+`queue.py` is its Trio side. Wake-ups arrive over a SimpleQueue, work over deques; results are returned once per batch.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class Chore:
 
 
 class WriterThread:
-    """Works for `committer` when woken; `stop()` lets it write what waits, checkpoint and close the file.
+    """Works for `committer` when woken. `stop()` makes it write the queued rows, checkpoint and close the file.
 
     `deliver(outcome)`, `headed(note)`, `crashed(exception)` and each Chore's `done` run in the Trio thread. After `crashed`
     nothing is written.
@@ -60,33 +60,37 @@ class WriterThread:
     # the Trio thread's side
 
     def start(self) -> None:
+        """Starts the thread."""
         self._trio = trio.lowlevel.current_trio_token()
         self._thread.start()
 
     def wake(self) -> None:
-        """Has it commit what waits."""
+        """Makes the thread commit the queued rows."""
         if not self._is_called:
             self._is_called = True
             self._calls.put("work")
 
     def await_rest(self) -> None:
-        """Has it make a checkpoint once nothing was committed for a second."""
+        """Makes the thread checkpoint once nothing was committed for a second."""
         if not self._awaits_rest:
             self._awaits_rest = True
             self._calls.put("await rest")
 
     def do(self, chore: Chore) -> None:
+        """Queues a chore."""
         self._chores.append(chore)
         self.wake()
 
     def stop(self) -> None:
+        """Makes the thread finish its work and end."""
         self._calls.put("stop")
 
     def join(self) -> None:
+        """Waits, blocking, until the thread has ended."""
         self._thread.join()
 
     def abandon(self) -> list[Chore]:
-        """Takes away the chores that a thread which crashed left undone."""
+        """Removes and returns the chores that a crashed thread has not done."""
         left = [self._chore_in_hand] if self._chore_in_hand is not None else []
         left += self._chores
         self._chore_in_hand = None
@@ -100,7 +104,7 @@ class WriterThread:
         call: _Call = "await rest"
         try:
             while call != "stop":
-                self._awaits_rest = False  # before looking: who commits after the look calls
+                self._awaits_rest = False  # reset before the check: a commit after the check wakes the thread again
                 self._awaits_rest = committer.owes_checkpoint
                 with committer.owner:
                     head_due_s = committer.head_due_s()
@@ -115,11 +119,11 @@ class WriterThread:
                     self._make_head_if_due()
                     continue
                 if call != "await rest":
-                    self._is_called = False  # before looking: who appends after the look calls again
+                    self._is_called = False  # reset before the check: an append after the check wakes the thread again
                     self._work()
                 self._make_head_if_due()
             self._make_head()
-        except BaseException as failure:  # told, not swallowed: `crashed` ends the daemon
+        except BaseException as failure:  # not swallowed: `crashed` ends the daemon
             self._tell(self._crashed, failure)
         finally:
             with committer.owner:
@@ -132,7 +136,7 @@ class WriterThread:
             self._make_head()
 
     def _make_head(self) -> None:
-        """Signs a head over what is committed, once the log is synced past it; commits go on meanwhile."""
+        """Syncs the log and signs a head over the committed rows. Commits continue meanwhile."""
         committer = self._committer
         with committer.owner:
             drafted = committer.draft_head()
@@ -141,7 +145,7 @@ class WriterThread:
         file, draft = drafted
         try:
             file.sync_log()
-        except OSError:  # no head then: a signature over rows that a power cut may take would look like a forgery
+        except OSError:  # no head: if a power cut lost rows that were signed, that would look like a forgery
             return
         with committer.owner:
             note = committer.keep_head(file, draft)
@@ -149,11 +153,11 @@ class WriterThread:
             self._tell(self._headed, note)
 
     def _work(self) -> None:
-        """Commits all that waits, with a chore between each two things that sync: the watchdog waits for the end of one."""
+        """Commits all queued rows, with a chore between any two syncs, because the watchdog waits for a chore."""
         committer = self._committer
         while committer or self._chores:
             self._do_a_chore()
-            # Told without being the owner: who hears of it shall find the file free.
+            # Reported without owning the file, so that the receiver finds it free.
             with committer.owner:
                 outcome = committer.commit() if committer else None
             if outcome is not None:
@@ -172,5 +176,5 @@ class WriterThread:
             self._chore_in_hand = None
 
     def _tell(self, receiver: Callable[[_Told], None], value: _Told) -> None:
-        with contextlib.suppress(trio.RunFinishedError):  # nobody is left to tell
+        with contextlib.suppress(trio.RunFinishedError):  # Trio has ended
             self._trio.run_sync_soon(receiver, value)

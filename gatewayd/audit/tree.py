@@ -1,8 +1,8 @@
 """Merkle trees over audit rows (RFC 6962 section 2.1; proofs are checked as RFC 9162 section 2.1 says). Pure.
 
-A leaf comes here as its 32 bytes (`leaf.py` makes them). A tree that only grows is kept as its compact range: the roots of the
-complete subtrees that its size is made of, largest first, one for each bit that is set. What a proof needs beyond that is asked
-for by place: `subtree(level, index)` is the root over the leaves `index << level` up to `(index + 1) << level`.
+A leaf is 32 bytes (`leaf.py` makes them). A tree that only grows is kept as its compact range: the roots of its largest complete
+subtrees, one for each set bit of its size, largest first. Proofs read other nodes by position: `subtree(level, index)` is the
+root over the leaves `index << level` up to `(index + 1) << level`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,12 +16,13 @@ Subtree = Callable[[int, int], bytes]
 
 
 def node(left: bytes, right: bytes) -> bytes:
+    """The hash of an inner node, 32 bytes (RFC 6962 section 2.1)."""
     return sha256(b"\x01" + left + right).digest()
 
 
 @final
 class CompactRange:
-    """A tree of `size` leaves without its leaves. `nodes`: one hash for each bit of `size` that is set, highest first."""
+    """A tree of `size` leaves without its leaves. `nodes` has one hash for each set bit of `size`, highest first."""
 
     __slots__ = ("nodes", "size")
 
@@ -48,17 +49,17 @@ class CompactRange:
         return root_of(self.nodes)
 
     def copy(self) -> "CompactRange":
-        copied = CompactRange.__new__(CompactRange)  # what it copies was looked at when it was made
+        copied = CompactRange.__new__(CompactRange)  # without the checks: the original was checked
         copied.size, copied.nodes = self.size, self.nodes.copy()
         return copied
 
     def encode(self) -> bytes:
-        """The hashes one after the other, to be kept beside the size."""
+        """The concatenated hashes, to be stored with the size."""
         return b"".join(self.nodes)
 
     @classmethod
     def decode(cls, size: int, data: bytes) -> "CompactRange":
-        """Raises ValueError when `data` is not as long as a range of that size."""
+        """The range that `encode` gave. Raises ValueError if `data` has not the length of a range of that size."""
         if len(data) % HASH_BYTES:
             raise ValueError(f"expected hashes of {HASH_BYTES} bytes")
         return cls(size, [data[start : start + HASH_BYTES] for start in range(0, len(data), HASH_BYTES)])
@@ -96,12 +97,12 @@ def inclusion_proof(index: int, size: int, subtree: Subtree) -> list[bytes]:
 
 
 def consistency_proof(first: int, second: int, subtree: Subtree) -> list[bytes]:
-    """The hashes that show that the tree of `first` leaves is the beginning of that of `second` (RFC 6962 section 2.1.2)."""
+    """The hashes that prove that the tree of `first` leaves is the beginning of that of `second` (RFC 6962 section 2.1.2)."""
     if not 0 < first <= second:
         raise ValueError(f"found sizes {first} and {second}, expected them rising from 1")
     proof: list[bytes] = []
     start, end = 0, second
-    is_whole = True  # whether the older tree is still the beginning of what is left
+    is_whole = True  # whether the older tree is still the beginning of the rest
     while first != end:
         middle = start + _largest_power_below(end - start)
         if first <= middle:
@@ -117,7 +118,7 @@ def consistency_proof(first: int, second: int, subtree: Subtree) -> list[bytes]:
 
 
 def root_from_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes]) -> bytes | None:
-    """The root that the proof leads to (RFC 9162 section 2.1.3.2); None when it is not as long as its place asks for."""
+    """The root that the proof leads to (RFC 9162 section 2.1.3.2); None if it has not the length that the position requires."""
     if not 0 <= index < size:
         return None
     number, last, root = index, size - 1, leaf
@@ -191,7 +192,7 @@ def _range_root(start: int, end: int, subtree: Subtree) -> bytes:
 
 
 def _complete(start: int, end: int) -> list[tuple[int, int]]:
-    """The complete subtrees (level, index) that leaves `start` to `end` are made of, where `start` is where RFC 6962 splits."""
+    """The complete subtrees (level, index) that cover the leaves `start` to `end`; RFC 6962 splits at `start`."""
     found: list[tuple[int, int]] = []
     while start < end:
         level = (end - start).bit_length() - 1

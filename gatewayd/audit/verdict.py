@@ -1,4 +1,5 @@
-"""What a look at an audit file found: faults, which nothing honest leaves behind, and notes: where a proof ends. Pure."""
+"""The result of verifying an audit file: faults, which gatewayd itself never causes, and notes about limits of the proof.
+Pure."""
 
 from typing import Literal
 
@@ -6,7 +7,7 @@ import msgspec
 
 
 class AuditFinding(msgspec.Struct, frozen=True):
-    """`seq` and `ts` (milliseconds) name the row it is about, where there is one; `meaning` is what it could come from."""
+    """One finding. `seq` and `ts` (milliseconds) name its row, if there is one; `meaning` names possible causes."""
 
     kind: Literal["fault", "note"]
     what: str
@@ -16,7 +17,7 @@ class AuditFinding(msgspec.Struct, frozen=True):
 
 
 class FileVerdict(msgspec.Struct, frozen=True):
-    """The findings in the order they were met, and how much was looked at. `signed` rows are under a head that verifies."""
+    """The findings in order, and how much was verified. `signed` is the number of rows under a valid head."""
 
     findings: tuple[AuditFinding, ...]
     rows: int

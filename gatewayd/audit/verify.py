@@ -1,6 +1,7 @@
-"""Whether an audit file is what was recorded: every leaf, root, head and signature made again (docs/audit-format.md, Verifying).
+"""Verifies that an audit file is what was recorded: recomputes every leaf and root, and checks every head and signature
+(docs/audit-format.md, Verifying).
 
-Reads only, in one transaction, row by row. Trusts the keys that it is given and nothing of the file.
+Reads only, in one transaction, row by row. Trusts the given keys and nothing in the file.
 """
 
 import sqlite3
@@ -31,7 +32,7 @@ REPLACED: Final = "the file was replaced by another one, or its metadata were"
 
 
 class _Instance:
-    """One instance while its rows go by: its tree, and the heads to be compared when the tree has their size."""
+    """One instance while its rows are read: its tree so far, and the heads to compare once the tree has their size."""
 
     def __init__(self, name: str, first_seq: int, end_seq: int | None, tree: CompactRange) -> None:
         self.name = name
@@ -43,7 +44,7 @@ class _Instance:
         self.roots: dict[int, bytes] = {}
         self.matched = self.last_matched_seq = 0
         self.is_broken = False
-        self.next_seq = first_seq + tree.size  # 0 once it cannot be followed any more
+        self.next_seq = first_seq + tree.size  # 0 once rows are missing
 
     def append(self, leaf: bytes) -> None:
         self.tree.append(leaf)
@@ -55,7 +56,7 @@ class _Instance:
 
 
 class Verifier:
-    """One look at one file. `keys` are trusted; with none of them the file's own key is taken, and a note says so."""
+    """Verifies one file, once. `keys` are trusted. If none is given the file's own key is used, and a note says so."""
 
     def __init__(
         self, connection: sqlite3.Connection, keys: Sequence[VerifierKey], notes: Sequence[tuple[str, str]] = ()
@@ -73,7 +74,7 @@ class Verifier:
         self._rows = self._first_seq = self._last_seq = self._before_format_2 = self._heads = 0
 
     def run(self, advance: Callable[[int], None] = lambda _rows: None) -> FileVerdict:
-        """`advance` is called with the number of rows done since it was called last."""
+        """Verifies the file. `advance` is called with the number of rows done since its last call."""
         connection = self._connection
         connection.execute("BEGIN")
         try:
