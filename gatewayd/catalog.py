@@ -29,6 +29,8 @@ PLACE: Final = "ctid"
 
 
 class Column(msgspec.Struct, frozen=True, gc=False):
+    """A column of a relation."""
+
     name: str
     type: str  # as format_type() prints it, without typmod: "numeric", "character varying", "public.mood", "text[]"
     nullable: bool = True
@@ -55,6 +57,8 @@ class Rule(msgspec.Struct, frozen=True, gc=False):
 
 
 class Relation(msgspec.Struct, frozen=True, gc=False):
+    """A table, view, index, sequence or other relation."""
+
     oid: int
     schema: str
     name: str
@@ -87,6 +91,7 @@ class Relation(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def qualified(self) -> str:
+        """The name as schema.name."""
         return f"{self.schema}.{self.name}"
 
 
@@ -169,6 +174,8 @@ class OperatorOverload(msgspec.Struct, frozen=True, gc=False):
 
 
 class Cast(msgspec.Struct, frozen=True, gc=False):
+    """A cast between two types (pg_cast)."""
+
     context: Literal["i", "a", "e"]  # implicit, in assignments, explicit
     function: int  # 0: binary-coercible or by input and output
 
@@ -204,6 +211,7 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
         return self.revision > 0
 
     def relation(self, schema: str, name: str) -> Relation | None:
+        """The relation of this name; None if there is none."""
         return self.relations.get((schema, name))
 
     @cached_property

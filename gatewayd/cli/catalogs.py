@@ -34,6 +34,8 @@ WHERE d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objsubid > 0
 
 
 class Inspected(msgspec.Struct, frozen=True):
+    """A database's catalog, and the comments on its columns."""
+
     catalog: Catalog
     comments: Comments
 

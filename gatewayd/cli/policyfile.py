@@ -70,6 +70,7 @@ def policies_or_exit(text: PolicyText, *, with_addresses: bool = False) -> Polic
 
 
 def refuse(text: PolicyText, problems: tuple[Problem, ...]) -> NoReturn:
+    """Prints the problems of a policy file and ends the command."""
     for problem in problems:
         click.echo(f"{text.name}: {problem}", err=True)
     sys.exit(CONFIGURATION)

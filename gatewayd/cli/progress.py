@@ -25,6 +25,7 @@ class ProgressLine:
         self._task: Any = None
 
     def advance(self, steps: int = 1) -> None:
+        """Counts steps; redraws the line from time to time."""
         self._done += steps
         if not self._is_terminal or monotonic() < self._next:
             return
@@ -34,6 +35,7 @@ class ProgressLine:
         self._bar.update(self._task, completed=self._done)
 
     def close(self) -> None:
+        """Removes the line."""
         if self._bar is not None:
             self._bar.stop()
 

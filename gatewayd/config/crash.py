@@ -1,4 +1,4 @@
-"""How a daemon ends that a failure has ended: one line of the log and an exit code."""
+"""How a daemon ends after a failure: one log line and an exit code."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from gatewayd.config.exit_codes import CONFIGURATION, FAILURE, UNAVAILABLE
 
 
 class Foreseen(msgspec.Struct, frozen=True):
-    """A failure that has words of its own, which tell the operator what to mend; `setting` names what is to be mended."""
+    """A failure whose message tells the operator what to do; `setting` names the setting to correct."""
 
     failure: type[Exception]
     is_configuration: bool
@@ -17,8 +17,8 @@ class Foreseen(msgspec.Struct, frozen=True):
 
 
 def end_of(crash: BaseExceptionGroup[BaseException], foreseen: Sequence[Foreseen]) -> int:
-    """Logs the first failure of the group and returns the exit code. Of one that is not foreseen only the class and the places in
-    the code are logged: its message could carry SQL or data."""
+    """Logs the first failure of the group and returns the exit code. Of an unforeseen one only the class and the lines of code
+    are logged, because its message could contain SQL or data."""
     first = log.first_of(crash)
     for each in foreseen:
         if isinstance(first, each.failure):

@@ -14,7 +14,7 @@ HIDDEN: Final = "Secret(…)"
 
 @final
 class Secret:
-    """A text that shows itself only through `reveal()`. Equal to a Secret of the same text."""
+    """A text that only `reveal()` shows. Equal to a Secret of the same text."""
 
     __slots__ = ("_text",)
 
@@ -39,11 +39,11 @@ class Secret:
 
 
 class CredentialProblem(Exception):
-    """A secret is named and cannot be taken; the text is `what is wrong; what is expected`."""
+    """A secret is named and cannot be read; the text is `what is wrong; what is expected`."""
 
 
 def read_credential(name: str, environ: Mapping[str, str], read_file: ReadFile) -> str | None:
-    """The secret's text, None when it is nowhere. An empty text is returned as it is: the caller knows whether that is an error.
+    """The secret's text, or None if it is not set. An empty text is returned: the caller decides whether that is an error.
 
     A file loses one newline at its end, as editors and `systemd-creds` leave it.
     """
@@ -83,7 +83,7 @@ class Variables:
         self._read_file = read_file
 
     def get(self, name: str, /) -> str | None:
-        """The value, None when unset. Raises ValueError when there is one that cannot be read."""
+        """The value, or None if it is unset. Raises ValueError if it is set and cannot be read."""
         try:
             return read_credential(name, self._environ, self._read_file)
         except CredentialProblem as problem:

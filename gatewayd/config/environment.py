@@ -1,6 +1,6 @@
-"""One variable at a time: the kinds of values that the environment holds, each problem collected (decision 1).
+"""Reads single variables by the kind of their value and collects all problems (decision 1).
 
-Which variables there are is in `variables.py`; what they mean together is in `settings.py`.
+The list of variables is in `variables.py`; how they make the settings is in `settings.py`.
 """
 
 import ipaddress
@@ -15,7 +15,7 @@ from gatewayd.policy.file.problem import did_you_mean, quoted
 
 ANY: Final = ("*",)
 UNIX_HOST: Final = "unix:"
-"""How GATEWAY_HOST begins where it names a Unix socket."""
+"""The beginning of a GATEWAY_HOST that names a Unix socket."""
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
@@ -24,7 +24,7 @@ _FALSE: Final = frozenset({"0", "false", "no", "off"})
 class Environment:
     """Reads variables and collects `problems`, lines `NAME: what is wrong; what is expected`, and `warnings`.
 
-    A variable that has a problem gives some value of its kind, so that the others are still read.
+    A variable with a problem gives some value of its kind, so that the others are still checked.
     """
 
     def __init__(self, environ: Mapping[str, str], read_file: ReadFile, defaults: Mapping[str, str | None] = DEFAULTS) -> None:
@@ -43,8 +43,8 @@ class Environment:
         return self.environ.get(name) or self.defaults[name]
 
     def secret(self, name: str, *, header: bool = False) -> Secret | None:
-        """A secret; `header` for one that travels in an HTTP header. An empty one is a problem: it would be a secret that
-        everybody knows."""
+        """A secret; `header` for one that is sent in an HTTP header. An empty one is a problem, because everybody could guess
+        it."""
         try:
             value = read_credential(name, self.environ, self.read_file)
         except CredentialProblem as problem:

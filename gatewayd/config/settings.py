@@ -1,4 +1,4 @@
-"""Environment and policy file to one frozen Settings, or every problem of both at once (decision 1).
+"""Makes one frozen Settings of the environment and the policy file, or reports all problems of both at once (decision 1).
 
 `serve`, `check` and `demo` share this path. Nothing here opens a socket or a database; files are read through `read_file` alone.
 """
@@ -28,7 +28,7 @@ DenyRule = Literal["table_access", "multi_statement", "dangerous_statement", "pa
 
 DENY_RULES: Final[frozenset[DenyRule]] = frozenset(get_args(DenyRule))
 NO_BUNDLE: Final = Policies(databases=())
-"""What a linked gateway starts with: it serves no database until there is a bundle."""
+"""The policies with which a linked gateway starts: it serves no database until it has a bundle."""
 UNIX_PATH_BYTES: Final = 107  # sun_path, unix(7)
 LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
@@ -40,7 +40,7 @@ _ALLOWED_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[a-z0
 
 
 class LinkSettings(msgspec.Struct, frozen=True):
-    """What a linked gateway is told by its environment. `ca_file` is the path of a PEM file."""
+    """The settings of a linked gateway. `ca_file` is the path of a PEM file."""
 
     control_url: str  # without a slash at its end
     enrol_token: Secret | None = None
@@ -48,7 +48,7 @@ class LinkSettings(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """All that a process is configured with. `variables` reads what a reloaded policy's `url` may name."""
+    """The whole configuration of a process. `variables` reads the variables that a reloaded policy's `url` may name."""
 
     database_url: Secret | None
     policy_file: str | None
@@ -189,7 +189,8 @@ class _Loader(Environment):
         return policies, policies.databases is not None
 
     def link(self) -> LinkSettings | None:
-        """The policy of a linked gateway comes from the control plane alone, so a file beside it would be ignored."""
+        """The link's settings. A linked gateway's policy comes from the control plane, so a policy file beside it is a
+        problem."""
         url = self.web_address("GATEWAY_CONTROL_URL")
         if url is None:
             if self.environ.get("GATEWAY_ENROL_TOKEN"):
@@ -250,7 +251,7 @@ class _Loader(Environment):
         return value
 
     def allowed_hosts(self, bound: str) -> tuple[str, ...] | None:
-        """Bound to loopback only loopback names are allowed: another name comes from a web page that rebinds its DNS name."""
+        """The allowed hosts. Bound to loopback only loopback names are allowed, because of DNS rebinding by web pages."""
         hosts = self.allowed("GATEWAY_ALLOWED_HOSTS", _ALLOWED_HOST, "host names such as gateway.example.com")
         if hosts is not None:
             return None if hosts == ANY else hosts
@@ -282,7 +283,7 @@ class _Loader(Environment):
         return frozenset(cast(DenyRule, rule) for rule in rules)
 
     def telemetry(self) -> TelemetryMode:
-        """What is not recognised switches it off and is no problem."""
+        """The mode of telemetry. An unknown value switches it off and is not a problem."""
         if self.environ.get("DO_NOT_TRACK", "").strip().lower() in ("1", "true"):
             return "off"
         value = (self.text("GATEWAY_TELEMETRY") or "").strip().lower()
@@ -303,8 +304,8 @@ class _Loader(Environment):
         return float(value)
 
     def unknown_names(self) -> None:
-        """Warns of unknown GATEWAY_… names: a misspelt one starts with more access than intended. No error, since a service
-        manager may set its own."""
+        """Warns of unknown GATEWAY_… names, because a misspelt one may mean more access than intended. It is not an error: a
+        service manager may set variables of its own."""
         known = sorted(NAMES)
         for name in sorted(self.environ):
             if (

@@ -104,6 +104,7 @@ class ControlPlane:
         self._manager = ServiceManager(os.environ)
 
     async def run(self) -> None:
+        """Serves until it is stopped."""
         async with trio.open_nursery() as watching:
             await watching.start(self._heed_signals)
             async with store_address(self._settings) as address:

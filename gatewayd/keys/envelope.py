@@ -29,6 +29,8 @@ class EnvelopeRefused(Exception):
 
 
 class Signature(msgspec.Struct, frozen=True):
+    """One signature of an envelope, and the id of its key."""
+
     keyid: str
     sig: str
 

@@ -60,6 +60,7 @@ def position_at(connection: sqlite3.Connection, meta: Meta, instance: str, size:
 
 
 def has_rows_from(connection: sqlite3.Connection, seq: int) -> bool:
+    """Whether the file has a row with this seq or a later one."""
     return connection.execute("SELECT 1 FROM audit_events WHERE seq >= ? LIMIT 1", (seq,)).fetchone() is not None
 
 

@@ -59,9 +59,11 @@ class LinkClock:
         self.offset_ms = 0
 
     def now_ms(self) -> int:
+        """The control plane's time, as far as it is known, in milliseconds since the epoch."""
         return self._clock_ns() // _MILLISECONDS + self.offset_ms
 
     def learn(self, theirs_ms: int) -> None:
+        """Sets the difference to the control plane's clock, which says `theirs_ms` now."""
         self.offset_ms = theirs_ms - self._clock_ns() // _MILLISECONDS
 
 

@@ -44,6 +44,7 @@ class LinkGate:
         self._is_reachable = True
 
     async def ask(self, ask: GateAsk, within_s: float) -> GateAnswer:
+        """As `Gate.ask`."""
         grant = grant_sha256(sql=ask.sql, intent=ask.intent or "", database=ask.database, token_id=ask.mcp_token_id)
         self._grants[ask.query_id] = grant
         while len(self._grants) > GRANTS_REMEMBERED:
@@ -51,6 +52,7 @@ class LinkGate:
         return _answer(await self._verdict("approval", ask, within_s, query_id=ask.query_id, grant=grant))
 
     async def wait(self, wait: Wait, within_s: float) -> GateAnswer | None:
+        """As `Gate.wait`."""
         grant = self._grants.get(wait.query_id)
         if grant is None:
             return None
@@ -58,6 +60,7 @@ class LinkGate:
         return _answer(await self._verdict("approval_wait", wait, within_s, query_id=wait.query_id, grant=grant))
 
     async def status(self, asked: StatusAsked, within_s: float) -> Status:
+        """As `Gate.status`."""
         verdict = await self._verdict("approval_status", asked, within_s, query_id="", grant="")
         if verdict.approval_id != asked.approval_id:
             raise Unavailable("its verdict names another request")
@@ -68,6 +71,7 @@ class LinkGate:
         return Status(verdict.status, verdict.by, verdict.note, verdict.expires_at)
 
     async def outcome(self, outcome: Outcome, within_s: float) -> None:
+        """As `Gate.outcome`."""
         verdict = await self._verdict("approval_outcome", outcome, within_s, query_id=outcome.query_id, grant="")
         if verdict.status != "noted":
             raise Unavailable("it did not note the outcome")

@@ -51,6 +51,8 @@ class Enrolled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KeptTrust(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The newest trust document, and the root that was pinned when it was kept."""
+
     root: str
     envelope: str
 
@@ -63,6 +65,8 @@ class KeptBundle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KeptFreshness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When the control plane last confirmed which bundle is the newest."""
+
     fresh_ms: int
     version: int
 
@@ -94,12 +98,15 @@ class Kept:
         return self._must(RATCHET, Seen)
 
     def bundle(self) -> KeptBundle | None:
+        """The newest authentic bundle; None also if the file is damaged."""
         return self._may(BUNDLE, KeptBundle)
 
     def freshness(self) -> KeptFreshness | None:
+        """The last confirmation; None also if the file is damaged."""
         return self._may(FRESHNESS, KeptFreshness)
 
     def accept_version(self) -> AcceptVersion | None:
+        """The request of `gatewayd link accept-version`; None also if the file is damaged."""
         return self._may(ACCEPT_VERSION, AcceptVersion)
 
     def keep(self, name: str, value: msgspec.Struct) -> None:

@@ -84,9 +84,11 @@ class Poll:
 
     @property
     def fresh_age_s(self) -> float:
+        """Seconds since the control plane last confirmed the bundle in force."""
         return trio.current_time() - self._fresh_at
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Polls until cancelled."""
         task_status.started()
         try:
             while True:

@@ -69,12 +69,14 @@ class Link:
         return self._enforcement.agents
 
     def person_of(self, token_id: str | None) -> str | None:
+        """The person who made the agent's token with this id; None if there is none."""
         return self._enforcement.agents.person_of(token_id) if self._enforcement.agents is not None else None
 
     def _present_trust(self) -> Trust | None:
         return self._poll.trust if self._poll is not None else self._trust
 
     def statistics(self) -> LinkStatistics:
+        """The counts now."""
         bundle, poll, push = self._enforcement.bundle, self._poll, self._pusher
         return LinkStatistics(
             state=self.standing.name,

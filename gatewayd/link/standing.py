@@ -71,11 +71,13 @@ class Standing:
     def cannot_enforce(
         self, reason: str, cause: Literal["bundle", "ratchet", "tests"], problem: NotEnforced | None = None
     ) -> None:
+        """Halts: an authentic bundle cannot be enforced, or the ratchet cannot be read."""
         self.base = Halted(reason, cause)
         self.problem = problem
         self._settle()
 
     def cut(self, reason: str, *, elsewhere: bool) -> None:
+        """The control plane refuses this gateway. `elsewhere`: because its identity is in use on another machine."""
         if elsewhere and not self.is_cut:
             log.error(log.IDENTITY_ELSEWHERE)
         if not self.is_cut:
@@ -84,18 +86,21 @@ class Standing:
             self._settle()
 
     def restored(self) -> None:
+        """The control plane accepts this gateway again."""
         if self.is_cut:
             self.is_cut = False
             log.info(log.LINK_RESTORED)
             self._settle()
 
     def stale(self, version: int, age_s: int) -> None:
+        """The bundle in force was not confirmed for longer than it allows."""
         if not self.is_stale:
             self.is_stale = True
             log.warning(log.POLICY_STALE, version=version, age_s=age_s)
             self._settle()
 
     def fresh(self, version: int) -> None:
+        """The bundle in force was confirmed."""
         if self.is_stale:
             self.is_stale = False
             log.info(log.POLICY_FRESH, version=version)
@@ -108,16 +113,19 @@ class Standing:
             log.warning(log.CONTROL_PLANE_UNREACHABLE, error=error)
 
     def reachable(self) -> None:
+        """The control plane answered."""
         if self._unreachable is not None:
             self._unreachable = None
             log.info(log.CONTROL_PLANE_REACHABLE)
 
     def status_refused(self, message: str) -> None:
+        """The control plane does not understand the status that this gateway reports."""
         if not self._status_refused:
             self._status_refused = True
             log.error(log.STATUS_REFUSED, reason=message)
 
     def status_taken(self) -> None:
+        """The control plane accepted the status."""
         if self._status_refused:
             self._status_refused = False
             log.info(log.STATUS_TAKEN)

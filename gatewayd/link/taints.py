@@ -28,6 +28,7 @@ class LinkTaints:
         self._trust = trust
 
     def grant_of(self, agent: Agent) -> str:
+        """The token's id, or "" if the grant is the whole gateway."""
         return agent.token_id or ""
 
     async def of(self, grant: str, query: Query) -> Tainted | None:

@@ -21,14 +21,15 @@ RETRY_AFTER_S: Final = 1
 
 METHODS: Final = ("initialize", "ping", "server/discover", "tools/call", "tools/list", "other")
 RequestOutcome = Literal["answered", "tool_error", "refused", "error", "cancelled"]
-"""How a request ended: a result; a result with isError, such as a denial; a refusal for load; a JSON-RPC error; cancelled."""
+"""How a request ended: with a result, with a result with isError (such as a denial), refused for load, with a JSON-RPC error, or
+cancelled."""
 
 SendProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """One call of a tool: `arguments` is the raw JSON object; `progress` is there only when the client asked for it; `caller`
-    takes turns with other callers; `address` is the client's, empty where it has none."""
+    """One call of a tool. `arguments` is the raw JSON object. `progress` is set if the client asked for it. `caller` is the key
+    for fair sharing; `address` is the client's, empty if it has none."""
 
     arguments: msgspec.Raw
     agent: Agent
@@ -40,7 +41,7 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 @final
 class RunningPlace:
-    """A call's place among the running ones, which it may give up while it waits for a person."""
+    """A call's slot, which it may give up while it waits for a person: a `PlaceOfCall`."""
 
     __slots__ = ("_admission", "_caller", "_is_taken")
 
@@ -50,11 +51,13 @@ class RunningPlace:
         self._is_taken = True
 
     def give_up(self) -> None:
+        """Frees the slot while the call is held; may be called again."""
         if self._is_taken:
             self._is_taken = False
             self._admission.leave(self._caller)
 
     async def take_back(self) -> None:
+        """Waits for a slot again."""
         if not self._is_taken:
             await self._admission.come_back(self._caller)
             self._is_taken = True
@@ -89,8 +92,8 @@ class DispatchStatistics(msgspec.Struct, frozen=True):
 
 @final
 class Dispatch:
-    """`tools` is asked anew for each request, so a policy reload may change descriptions; it should return the same object while
-    nothing has changed, because the encoded list is kept as long."""
+    """`tools` is called for each request, because a policy reload may change descriptions. It should return the same object while
+    nothing has changed, because the encoded list is cached for that object."""
 
     def __init__(
         self,
@@ -119,7 +122,7 @@ class Dispatch:
         )
 
     def count(self, method: str, outcome: RequestOutcome) -> None:
-        """Notes how a request ended. Tool calls that come as far as `call` are noted there."""
+        """Counts a request by how it ended. Tool calls that reach `call` are counted there."""
         self._requests[method if method in METHODS else "other", outcome] += 1
 
     def tools_json(self) -> msgspec.Raw:
@@ -128,17 +131,18 @@ class Dispatch:
         return self._list_json
 
     def drain(self) -> None:
-        """New calls get a tool error that says so; calls in flight go on."""
+        """Refuses new calls with a tool error; calls in flight continue."""
         self._admission.drain()
 
     def statistics(self) -> DispatchStatistics:
+        """The counts now."""
         return DispatchStatistics(self._admission.statistics(), self._failed, self._requests)
 
     async def call(
         self, id_: Id, params: CallParams, agent: Agent, caller: Hashable, progress: SendProgress | None, address: str = ""
     ) -> ToolResult | ProtocolError:
-        """One tool call under the limits. `caller` is whose queue it waits in, `address` where its client is. Cancelled: the tool
-        is, and no slot is kept."""
+        """Runs one tool call under the limits. It waits in the queue of `caller`. Cancelled: the tool is cancelled and the slot
+        is freed."""
         outcome: RequestOutcome = "error"
         try:
             self._refresh()
@@ -186,7 +190,7 @@ class Dispatch:
 
 
 def agent_of(client: ClientInfo | msgspec.UnsetType, token_id: str | None) -> Agent:
-    """Who calls, cut to what an audit row holds."""
+    """The agent, cut to the limits of an audit row."""
     if isinstance(client, msgspec.UnsetType):
         return Agent(None, None, token_id)
     return Agent(client.name[:AGENT_NAME_CHARACTERS], client.version[:AGENT_VERSION_CHARACTERS], token_id)
@@ -203,7 +207,7 @@ def _described(tool: Tool) -> dict[str, Any]:
 
 
 def _refused(refusal: CallRefusal) -> ToolResult:
-    """A tool error rather than a JSON-RPC one: the agent reads it, and no client takes it for a broken server."""
+    """A tool error rather than a JSON-RPC error, so that the agent reads it and no client considers the server broken."""
     reasons = {
         "too_many_calls": "too many calls are in flight; nothing ran; wait before you try again",
         "shutting_down": "the gateway is stopping; nothing ran; try again when it is back",
@@ -213,7 +217,7 @@ def _refused(refusal: CallRefusal) -> ToolResult:
 
 
 def _stopped(error: str, reason: str) -> ToolResult:
-    """A paused or halted gateway. Nothing was attempted, so no audit row tells of it."""
+    """The tool error of a paused or halted gateway. Nothing was attempted, so there is no audit row."""
     body = {"allowed": False, "error": error, "reason": reason, "retryable": True}
     return ToolResult(msgspec.json.encode(body).decode(), is_error=True)
 

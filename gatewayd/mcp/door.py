@@ -1,6 +1,6 @@
-"""Who comes in at /mcp before a message is read: the agent's token, and whether anybody does (docs/link-protocol.md, Agents).
+"""Admission to /mcp before a message is read: the agent's token, and whether there is a policy (docs/link-protocol.md, Agents).
 
-Decided at each request, unlike what a head alone says (`request_head.py`): a token may be revoked, a bundle may arrive.
+Decided for each request, unlike the facts of a head alone (`request_head.py`): a token may be revoked, a bundle may arrive.
 """
 
 import hmac
@@ -30,7 +30,8 @@ Turned = Literal["waiting", "unauthorized"] | UsedUp
 
 @final
 class Door:
-    """`agents` gives the tokens in force, None where nobody needs one; `is_waiting` whether there is no policy yet.
+    """Admits requests. `agents` gives the tokens in force, None if none is needed; `is_waiting` says whether there is no policy
+    yet.
 
     With `proxy_secret` the header X-Gateway-Token-Id counts only beside that secret, which then stands for the bearer. Where
     `is_linked` it counts only so: agents reach a linked gateway directly.
@@ -53,11 +54,12 @@ class Door:
 
     @property
     def binds(self) -> bool:
-        """Whether a session belongs to the token that opened it: every request then says whose it is."""
+        """Whether a session belongs to the token that opened it, because every request carries an authenticated token."""
         return self._secret is not None or self._agents() is not None
 
     def enter(self, asked: RequestHead) -> RequestHead | Turned:
-        """The head with the token's id as the audit is to have it: None where nobody needs a token and no proxy names one."""
+        """The head with the token's id for the audit, or the refusal. The id is None if no token is needed and no proxy names
+        one."""
         if self._is_waiting():
             return "waiting"
         if self._from_proxy(asked):

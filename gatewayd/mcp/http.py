@@ -72,6 +72,7 @@ class McpHttp:
                 session.stream.cancel()
 
     def statistics(self) -> McpStatistics:
+        """The counts now."""
         return McpStatistics(self._dispatch.statistics(), self._sessions.statistics(), self._streams)
 
     async def __call__(self, exchange: Exchange) -> None:

@@ -81,6 +81,7 @@ class HttpReply:
             await self._exchange.write(_event(message))
 
     async def open_stream(self) -> None:
+        """Begins an event stream."""
         await self._open()
         await self.comment()
 

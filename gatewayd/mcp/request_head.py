@@ -1,7 +1,8 @@
-"""What the head of a request to /mcp says: the protocol version, the session and the caller, or why it is refused.
+"""The facts of a request head on /mcp: the protocol version, the session and the caller, or why it is refused.
 
-No body is read yet. A client that repeats its head is given the same `RequestHead` again (`Head.facts`), so nothing here may
-depend on the time or on the sessions."""
+No body is read yet. A repeated head gives the same `RequestHead` (`HttpHead.facts`), so nothing here may depend on the time or on
+the sessions.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -21,7 +22,7 @@ Refuse = Callable[[HttpReply], Awaitable[None]]
 
 
 class RequestHead(msgspec.Struct, frozen=True, gc=False):
-    """`refuse` sends the refusal; None where the head is in order, and then its method is POST, GET or DELETE."""
+    """`refuse` sends the refusal; None if the head is valid, and its method is then POST, GET or DELETE."""
 
     found: headers.Found
     repeated: frozenset[bytes]
@@ -32,7 +33,7 @@ class RequestHead(msgspec.Struct, frozen=True, gc=False):
 
 
 def asked_by(head: HttpHead, callers: headers.Callers) -> RequestHead:
-    """What the head says, once for all requests that repeat it."""
+    """The facts of the head, computed once for all requests that repeat it."""
     found, repeated = headers.read(head.headers)
     return RequestHead(
         found=found,
@@ -45,7 +46,7 @@ def asked_by(head: HttpHead, callers: headers.Callers) -> RequestHead:
 
 
 def _refusal(method: str, found: headers.Found, callers: headers.Callers) -> Refuse | None:
-    """The refusal of a caller, a method or a media type; None where all are in order."""
+    """The refusal of a caller, a method or a media type; None if all are accepted."""
     origin, accept = found.get(b"origin"), found.get(b"accept", b"")
     if not callers.allows_host(found.get(b"host", b"")):
         return _refused(403, INVALID_REQUEST, "this `Host` is not allowed (GATEWAY_ALLOWED_HOSTS)")

@@ -113,6 +113,7 @@ class DenyWebhook:
                 senders.deadline = trio.current_time() + self._bounds.last_s
 
     def statistics(self) -> WebhookStatistics:
+        """The counts now."""
         return WebhookStatistics(
             queued=self._receive.statistics().current_buffer_used,
             delivered=self._delivered,

@@ -51,7 +51,7 @@ def admin_routes(gateway: Gateway, reloader: Reloader, guard: Guard, body_s: flo
 
 
 async def _dry_run(gateway: Gateway, database: Database, request: DryRun) -> DryRunAnswer:
-    """What the pipeline would decide. It may wait some seconds for the catalog as a call does, once for all probes.
+    """The decisions that the pipeline would make. Like a call, it may wait some seconds for the catalog, once for all probes.
 
     Masks are applied to a literal statement only: the statement that represents a probe names a column that no table has.
     """
@@ -60,5 +60,5 @@ async def _dry_run(gateway: Gateway, database: Database, request: DryRun) -> Dry
     for text in texts(request):
         verdict = await deciding.verdict(await deciding.known(text), tainted=request.tainted)
         decided.append((verdict.statement, verdict.final_decision if isinstance(request.sql, str) else verdict.decision))
-        await trio.lowlevel.checkpoint()  # 250 probes must not hold up the agents
+        await trio.lowlevel.checkpoint()  # 250 probes must not delay the agents' calls
     return answer(request, decided, await trio.to_thread.run_sync(policy_hash, deciding.enforced.policy))

@@ -19,7 +19,7 @@ from gatewayd.operators.health import health
 
 MCP_TARGET: Final = b"/mcp"
 AGENTS_REQUESTS: Final = b"POST /mcp"
-"""How the requests begin that come in floods. The operators' routes and /health are not held up by them."""
+"""The first bytes of the requests that may come in floods. They do not delay the operators' routes and /health."""
 
 
 def create_app(mcp: Callable[[Exchange], Awaitable[None]], blueprints: Sequence[Blueprint] = ()) -> HttpHandler:
@@ -27,7 +27,7 @@ def create_app(mcp: Callable[[Exchange], Awaitable[None]], blueprints: Sequence[
     operators = asgi(create_quart([health, *blueprints]))  # type: ignore[arg-type]  # TypedDicts for what ASGI calls a dict
 
     async def gateway(exchange: HttpExchange) -> None:
-        # By the bytes that were sent: a proxy that keeps agents from /mcp must not be passed by writing it as /%6dcp.
+        # The path is compared as it was sent: otherwise an agent could write /%6dcp and bypass a proxy that blocks /mcp.
         await (mcp if exchange.head.target.partition(b"?")[0] == MCP_TARGET else operators)(exchange)
 
     return gateway
@@ -41,10 +41,11 @@ class Operators(QuartTrio):
 
 
 def create_quart(blueprints: Sequence[Blueprint]) -> QuartTrio:
+    """Quart with these routes and /health, and with JSON for every error."""
     app = Operators("gatewayd", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = 8 * 1024 * 1024
     app.config["BODY_TIMEOUT"] = 30
-    app.config["RESPONSE_TIMEOUT"] = None  # a page of the audit may take its time; the fence bounds each write
+    app.config["RESPONSE_TIMEOUT"] = None  # a page of the audit may take long; each write has its own deadline
     app.url_map.strict_slashes = False
     for blueprint in blueprints:
         app.register_blueprint(blueprint)

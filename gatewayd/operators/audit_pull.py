@@ -1,4 +1,4 @@
-"""The audit for who collects it: GET /audit/since and DELETE /audit/before (pull, make durable, then delete), signed heads,
+"""The audit's routes for a collector: GET /audit/since and DELETE /audit/before (pull, make durable, then delete), signed heads,
 proofs of single queries, and erasing (decision 7)."""
 
 import sqlite3

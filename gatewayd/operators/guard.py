@@ -1,7 +1,7 @@
 """Who may use the operators' routes, and how much they may send (decision 7).
 
 With no INDEXER_TOKEN the routes are not registered at all (`is_enabled`), so they answer exactly like an unknown path. With one,
-every request to a route must carry it; a method that no route of the path takes is the router's matter (405 with Allow).
+every request to a route must carry it. The router answers a method that the path does not support (405 with Allow).
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class Guard:
         return hmac.compare_digest(digest, self._digest) and scheme.lower() == "bearer"
 
     def blueprint(self, name: str, import_name: str) -> Blueprint:
-        """A blueprint whose every route asks for the token first."""
+        """A blueprint all of whose routes check the token first."""
         guarded = Blueprint(name, import_name)
 
         async def check() -> Response | None:
@@ -81,7 +81,7 @@ async def read_body(at_most_bytes: int = BODY_BYTES, within_s: float = BODY_S) -
 
 
 def _refused(status: int, text: str) -> Response:
-    """Ends the connection as well: the rest of the body is still on its way."""
+    """The answer that also ends the connection, because the rest of the body is still arriving."""
     response = failure(status, text)
     response.headers["Connection"] = "close"
     return response

@@ -16,6 +16,8 @@ _CHECKS: Final = get_args(BundleCheck)
 
 
 class LinkGauges(Collector):
+    """The metrics, read from the link's statistics at each request."""
+
     def __init__(self, link: Callable[[], LinkStatistics]) -> None:
         self._link = link
 

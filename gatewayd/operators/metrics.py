@@ -37,7 +37,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # the library gives 
 
 
 class Metrics:
-    """One registry of its own, so that a test or a second gateway in the process shares nothing."""
+    """The counters of one gateway, in a registry of its own: a second gateway in the process shares nothing."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

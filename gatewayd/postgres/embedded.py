@@ -133,6 +133,7 @@ class EmbeddedPostgres:
             self._run("pg_ctl", "stop", "--wait", "--timeout", "60", "--pgdata", str(self.data), "--mode", mode)
 
     def restart(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+        """Stops and starts the server; blocking."""
         self.stop(mode)
         self.start()
 

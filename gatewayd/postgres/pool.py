@@ -24,6 +24,8 @@ LEADS_THERE_STILL_S: Final = 5.0
 
 
 class PoolStatistics(msgspec.Struct, frozen=True):
+    """Counts of one pool, all of the same moment."""
+
     in_use: int
     idle: int
     max: int
@@ -111,6 +113,7 @@ class Pool:
                 connection.terminate()
 
     def statistics(self) -> PoolStatistics:
+        """The counts now."""
         return PoolStatistics(
             in_use=len(self._in_use),
             idle=len(self._idle),

@@ -44,6 +44,8 @@ _OTHERS = (
 
 
 class Conditions:
+    """The SQL conditions that hide rows of the catalog, for one set of hidden things."""
+
     def __init__(self, hidden: Hidden) -> None:
         self._hidden = hidden
         self._words: Mapping[str, Callable[..., str]] = {

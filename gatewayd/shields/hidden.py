@@ -42,6 +42,7 @@ class Hidden:
 
 
 def hidden_of(policy: Policy, catalog: Catalog) -> Hidden:
+    """What the policy hides in this catalog, computed once for each pair."""
     return catalog.worked_out(Hidden, policy)
 
 
@@ -54,6 +55,7 @@ def _masked(rules: MaskRules, relation: Relation) -> Iterable[str]:
 
 
 def oids(numbers: Iterable[int]) -> str:
+    """The oids as an SQL constant of type oid[]."""
     return f"'{{{','.join(map(str, _hashed(list(numbers))))}}}'::pg_catalog.oid[]"
 
 

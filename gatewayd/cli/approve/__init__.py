@@ -16,6 +16,7 @@ TOKEN_VARIABLE: Final = "GATEWAY_APPROVAL_TOKEN"
 
 
 def default_file() -> Path:
+    """Where requests are kept unless another file is named."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "gatewayd-approve" / "requests.db"
 

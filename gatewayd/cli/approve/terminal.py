@@ -70,6 +70,7 @@ class Desk:
         self._token = token
 
     def close(self) -> None:
+        """Closes the file of requests."""
         self._requests.close()
 
     async def run(self, port: int) -> None:

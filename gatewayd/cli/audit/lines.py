@@ -99,6 +99,7 @@ def _is_flat(value: object) -> bool:
 
 
 def one_line(sql: str) -> str:
+    """The statement on one line, for lists."""
     cut = sql if len(sql) <= _SQL_CHARACTERS else sql[:_SQL_CHARACTERS] + "…"
     return " ".join(visible(cut).split())
 

@@ -63,6 +63,7 @@ def introduction(demo: Demo, url: str) -> str:
 
 
 def serve_engine(demo: Demo, port: int, hangup_stops: bool) -> int:
+    """Serves the demo's database by an engine alone; returns the exit code."""
     settings: Settings = settings_or_exit(environment(demo, port))
 
     import trio

@@ -19,6 +19,7 @@ STATEMENTS: Sequence[Asked] = (
 
 
 def first_lines(demo: Demo) -> list[str]:
+    """The first lines that both demos print."""
     return [f"gatewayd {__version__} serves a sample shop. Ctrl-C stops it; the data stays in {demo.folder}", ""]
 
 
@@ -34,6 +35,7 @@ def over_http(heading: str, url: str) -> list[str]:
 
 
 def to_ask(statements: Sequence[Asked]) -> list[str]:
+    """The lines that suggest statements to ask."""
     width = max(len(statement) for statement, _ in statements)
     return ["", title("Ask the agent to run"), *(f"  {statement:<{width}}   {outcome}" for statement, outcome in statements)]
 

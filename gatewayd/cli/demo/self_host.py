@@ -46,6 +46,7 @@ def introduction(demo: Demo, console: str, link: str | None, agent: str) -> str:
 
 
 def serve_control_plane(demo: Demo, port: int, hangup_stops: bool) -> int:
+    """Serves the demo's database by a control plane and its engine; returns the exit code."""
     try:
         from gatewayd.cli.demo.sample import Sample
         from gatewayd.config.settings import SettingsErrors

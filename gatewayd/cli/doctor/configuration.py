@@ -30,6 +30,7 @@ def configured(settings: Settings) -> tuple[DatabaseEntry, ...]:
 
 
 def checks(settings: Settings) -> Iterator[Check]:
+    """The checks of the configuration, in order."""
     yield ok("configuration", "valid")
     for warning in settings.warnings:
         yield warn("configuration", warning, "correct it, or leave it out")

@@ -21,18 +21,22 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def ok(check: str, found: str) -> Check:
+    """A check that passed."""
     return Check(check, "OK", found)
 
 
 def warn(check: str, found: str, remedy: str) -> Check:
+    """A check that found something to improve, and how."""
     return Check(check, "WARN", found, remedy)
 
 
 def fail(check: str, found: str, remedy: str) -> Check:
+    """A check that failed, and the remedy."""
     return Check(check, "FAIL", found, remedy)
 
 
 def show(output: Output, check: Check) -> None:
+    """Prints one check."""
     if not output.is_table:
         output.json(check)
         return

@@ -26,6 +26,7 @@ _STATES: Final = {
 
 
 async def checks(settings: Settings, link: LinkSettings) -> AsyncIterator[Check]:
+    """The checks of the link, in order."""
     try:
         kept = kept_link(settings.state_dir)
     except NotLinked:

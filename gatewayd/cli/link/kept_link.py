@@ -74,4 +74,5 @@ def read_link(environ: Mapping[str, str]) -> tuple[Kept, KeptLink]:
 
 
 def here() -> Mapping[str, str]:
+    """The environment in which the command reads its settings."""
     return os.environ

@@ -35,6 +35,7 @@ class AgentTable:
         return None if token.expires_at is not None and now_ms >= token.expires_at else token
 
     def person_of(self, token_id: str | None) -> str | None:
+        """The person who made the token with this id; None if there is none."""
         token = self._by_id.get(token_id) if token_id is not None else None
         return token.person if token is not None else None
 

@@ -88,6 +88,8 @@ class Conflict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Enrolment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer to an enrolment: the gateway's name and whom it belongs to. `ts` is in milliseconds since the epoch."""
+
     gateway: str
     project: str
     issuer: str
@@ -106,6 +108,8 @@ class PollAnswer(msgspec.Struct, frozen=True):
 
 
 class EnrolAnswer(msgspec.Struct, frozen=True):
+    """The unsigned outside of the answer to an enrolment: two envelopes, each verified for itself."""
+
     enrolment: msgspec.Raw
     trust: msgspec.Raw
 
@@ -115,6 +119,7 @@ _KINDS: Final[dict[type, DocumentKind]] = {Freshness: "freshness", RefusalAnswer
 
 
 def sign_answer(answer: Freshness | RefusalAnswer | Ack | Conflict | Enrolment, keys: Sequence[SigningKey]) -> bytes:
+    """The signed envelope of an answer."""
     return seal("enrolment" if isinstance(answer, Enrolment) else _KINDS[type(answer)], answer, keys)
 
 

@@ -88,6 +88,7 @@ class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def sign_bundle(bundle: Bundle, keys: Sequence[SigningKey]) -> bytes:
+    """The signed envelope of a bundle."""
     return seal("bundle", bundle, keys)
 
 

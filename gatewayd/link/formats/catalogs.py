@@ -15,6 +15,8 @@ from gatewayd.sql.text.redact import redacted
 
 
 class SentCatalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The catalog as it is sent."""
+
     revision: int
     database: str
     server_version: int

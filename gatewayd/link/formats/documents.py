@@ -55,6 +55,7 @@ def public_key(text: str) -> PublicKey:
 
 
 def payload_type(kind: DocumentKind) -> str:
+    """The payload type that the envelope of such a document names."""
     return f"application/vnd.gatewayd.{kind}+json"
 
 
@@ -64,6 +65,7 @@ def digest(data: bytes) -> str:
 
 
 def encode(document: msgspec.Struct) -> bytes:
+    """The JSON of a document, in the form that is signed."""
     return msgspec.json.encode(document)
 
 

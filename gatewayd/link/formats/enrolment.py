@@ -20,6 +20,7 @@ class EnrolmentToken(msgspec.Struct, frozen=True):
 
 
 def token_text(token: EnrolmentToken) -> str:
+    """The token as the control plane shows it: `gw_enrol_` with its secret and the fingerprint."""
     return f"gw_enrol_{token.secret}_{token.fingerprint}"
 
 

@@ -53,11 +53,14 @@ class SentRequest(msgspec.Struct, frozen=True):
 
 
 class ReadRequest(msgspec.Struct, frozen=True):
+    """A verified request, and the digest of its envelope."""
+
     request: LinkRequest
     digest: str
 
 
 def sign_request(request: LinkRequest, identity: SigningKey) -> SentRequest:
+    """The signed envelope of a request, and its digest."""
     data = seal("request", request, [identity])
     return SentRequest(request, data, digest(data))
 
@@ -144,6 +147,7 @@ def order_of(found: ReadRequest, before: PollsBefore | None, now_ms: int) -> Pol
 
 
 def is_off_clock(request: LinkRequest, now_ms: int) -> bool:
+    """Whether the request's time is further than CLOCK_MS from `now_ms`."""
     return abs(request.ts - now_ms) > CLOCK_MS
 
 

@@ -18,6 +18,8 @@ class Waiting(msgspec.Struct, frozen=True, tag="waiting"):
 
 
 class Enforcing(msgspec.Struct, frozen=True, tag="enforcing"):
+    """A bundle is in force, and calls are served."""
+
     version: int
 
 
@@ -42,6 +44,7 @@ LinkState = Waiting | Enforcing | Paused | Halted
 
 
 def name_of(state: LinkState) -> StateName:
+    """The state's name, as in the poll and the metrics."""
     match state:
         case Waiting():
             return "waiting"

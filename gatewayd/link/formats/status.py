@@ -21,6 +21,8 @@ class NotEnforced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DatabaseStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The state of one database: whether its catalog was last read, the catalog's revision, and how many relations it has."""
+
     name: str
     reachable: bool
     catalog_revision: int
@@ -28,6 +30,8 @@ class DatabaseStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Supports(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What this gatewayd can enforce: the bundle format, the features, and its own version."""
+
     format: int
     features: tuple[str, ...]
     version: str

@@ -19,6 +19,8 @@ CLOCK_SLACK_MS: Final = 24 * 3600 * 1000
 
 
 class WorkingKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A key that may sign documents of these kinds, until `not_after`."""
+
     public: str  # as documents.public_text
     uses: tuple[DocumentKind, ...]
     not_after: int  # milliseconds since the epoch
@@ -49,6 +51,7 @@ def fingerprint_of(root: PublicKey) -> str:
 
 
 def sign_trust(trust: Trust, root: SigningKey, next_root: SigningKey | None = None) -> bytes:
+    """The signed envelope of a trust document. `next_root` signs too if the document names one."""
     return seal("trust", trust, [root] if next_root is None else [root, next_root])
 
 

@@ -78,10 +78,12 @@ def grant_sha256(*, sql: str, intent: str, database: str, token_id: str | None) 
 
 
 def sign_verdict(verdict: ApprovalVerdict, keys: Sequence[SigningKey]) -> bytes:
+    """The signed envelope of a verdict."""
     return seal("verdict", verdict, keys)
 
 
 def sign_taint(answer: TaintAnswer, keys: Sequence[SigningKey]) -> bytes:
+    """The signed envelope of an answer about a taint."""
     return seal("taint", answer, keys)
 
 

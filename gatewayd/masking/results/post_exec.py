@@ -67,6 +67,7 @@ class PostExec(msgspec.Struct, frozen=True):
         return tuple(f"q.{quoted(names[each.place])}::pg_catalog.text" for each in self.masked if each.transform is not None)
 
     def row_mask(self) -> "RowMask | None":
+        """The masks as a function over rows; None if no column is masked."""
         transforms = tuple(each.transform for each in self.masked if each.transform is not None)
         return RowMask(transforms) if transforms else None
 

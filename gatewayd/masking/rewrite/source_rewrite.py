@@ -254,6 +254,7 @@ class _Cuts:
 
 
 def spliced(data: bytes, edits: list[Edit]) -> str:
+    """The text with the edits applied; their offsets are in bytes."""
     pieces: list[bytes] = []
     at = 0
     for edit in edits:
@@ -334,6 +335,7 @@ class _Moved:
 
 
 def in_characters(data: bytes, edits: list[Edit]) -> tuple[tuple[int, int, int], ...]:
+    """The edits as (start, end, new length), in characters instead of bytes."""
     if data.isascii():
         return tuple((edit.start, edit.end, len(edit.text)) for edit in edits)
     characters = [0, *accumulate((byte & 0xC0) != 0x80 for byte in data)]

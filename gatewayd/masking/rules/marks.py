@@ -89,12 +89,14 @@ def _kind(source: ColumnSource) -> str:
 
 
 def mask_of(source: Plain) -> Mask:
+    """The mask of a column that is returned unchanged."""
     rule = source.mark.rule
     assert isinstance(rule, _Rule)
     return rule[0]
 
 
 def masking_of(statement: Statement, columns: tuple[TracedColumn, ...], marks: MarkedColumns, salt: bytes) -> PostExec:
+    """The masks over the rows of a statement, by its result columns."""
     masked: list[Masked] = []
     sources: dict[str, None] = {}
     for place, column in enumerate(columns):

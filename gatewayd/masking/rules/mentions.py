@@ -13,11 +13,14 @@ from gatewayd.sql.text.parse import Node
 
 
 class Mentions(msgspec.Struct, frozen=True):
+    """The column names that a statement mentions, and whether it may mean any column."""
+
     names: Counter[str]  # last parts of column references, field selections, USING
     everything: bool  # `*`, `x.*` or NATURAL: any column may be meant
     rows: bool  # an item may be used as a whole, or have its columns renamed by their places
 
     def any_of(self, names: Iterable[str]) -> bool:
+        """Whether one of these columns may be mentioned."""
         return self.everything or any(name in self.names for name in names)
 
     def needs(self, name: str) -> bool:
@@ -26,6 +29,7 @@ class Mentions(msgspec.Struct, frozen=True):
 
 
 def mentions(*trees: Any) -> Mentions:
+    """What these parse trees mention."""
     return mentions_among(nodes(*trees))
 
 

@@ -61,6 +61,7 @@ class Transform:
 
 @lru_cache(maxsize=256)
 def transform(mask: Keyed, salt: bytes) -> Transform:
+    """The transform of a keyed mask as a function over values."""
     match mask:
         case ConsistentHash():
             return Transform(_hashing(salt))

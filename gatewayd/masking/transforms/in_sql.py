@@ -42,6 +42,7 @@ class Parameters:
         self._inner, self._outer = padded(salt)
 
     def bind(self, value: Parameter) -> str:
+        """The placeholder of a parameter, which is added unless it is there."""
         if value not in self.values:
             self.values.append(value)
         return f"${self.values.index(value) + 1}"
@@ -53,6 +54,7 @@ class Parameters:
         return f"pg_catalog.encode(pg_catalog.sha256({outer}), 'hex')"
 
     def choice(self, text: str) -> str:
+        """An SQL expression for a whole number made of the HMAC of `text`, by which an entry of a list is chosen."""
         digits = f"pg_catalog.substr({self.hmac(text)}, {CHOICE_START + 1}, {CHOICE_DIGITS})"
         return f"('x'{_TEXT}{_JOIN}{digits})::pg_catalog.bit({CHOICE_DIGITS * 4}){_INT8}"
 

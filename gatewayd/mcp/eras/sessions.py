@@ -105,6 +105,7 @@ class Sessions:
             session.stream.cancel()
 
     def statistics(self) -> SessionStatistics:
+        """The counts now."""
         return SessionStatistics(len(self._by_id), self._opened, self._expired, self._refused)
 
     def _taken_in(self, id_: str, now_s: float) -> Session | None:

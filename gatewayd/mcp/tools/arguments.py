@@ -18,6 +18,7 @@ class InvalidArguments(Exception):
 
 
 def decode(raw: msgspec.Raw, shape: type[T]) -> T:
+    """The arguments of a call in their shape. Raises InvalidArguments."""
     try:
         return msgspec.json.decode(raw, type=shape)
     except msgspec.ValidationError as error:
@@ -52,6 +53,7 @@ def literal(text: str) -> str:
 
 
 def only_database(gateway: Gateway) -> Database:
+    """The first served database: to be called where there is only one."""
     return next(iter(gateway.databases.values()))
 
 

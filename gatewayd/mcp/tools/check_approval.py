@@ -22,10 +22,14 @@ _DECIDED: Final = ("approved", "denied")
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of `check_approval`."""
+
     approval_id: str
 
 
 def check_approval_tool(approvals: HeldWrites) -> Tool:
+    """The tool; it exists only if there is an approval gate."""
+
     async def call(call: ToolCall) -> ToolResult:
         try:
             approval_id = _approval_id(decode(call.arguments, Arguments).approval_id)

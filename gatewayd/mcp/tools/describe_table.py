@@ -25,12 +25,15 @@ _NO_COMMENT = b',"comment":null'
 
 
 class DescribeTableArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of `describe_table`."""
+
     table: str
     schema: str = "public"
     database: str | None = None
 
 
 def describe_table_tool(gateway: Gateway) -> Tool:
+    """The tool, with the databases served now."""
     properties: dict[str, object] = {
         "table": {"type": "string", "minLength": 1, "description": "Name of the table or view, as stored (no quotes)."},
         "schema": {"type": "string", "default": "public", "minLength": 1, "description": "Its schema."},

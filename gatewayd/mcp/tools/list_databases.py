@@ -9,10 +9,12 @@ from gatewayd.mcp.tools.arguments import InvalidArguments, decode
 
 
 class NoArguments(msgspec.Struct, forbid_unknown_fields=True):
-    pass
+    """`list_databases` has no arguments."""
 
 
 def list_databases_tool(gateway: Gateway) -> Tool:
+    """The tool; it exists only if several databases are served."""
+
     async def call(call: ToolCall) -> ToolResult:
         try:
             decode(call.arguments, NoArguments)

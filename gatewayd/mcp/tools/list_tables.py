@@ -14,11 +14,14 @@ from gatewayd.mcp.tools.arguments import InvalidArguments, decode, identifier, l
 
 
 class ListTablesArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of `list_tables`."""
+
     schema: str = "public"
     database: str | None = None
 
 
 def list_tables_tool(gateway: Gateway) -> Tool:
+    """The tool, with the databases served now."""
     properties: dict[str, object] = {
         "schema": {"type": "string", "default": "public", "minLength": 1, "description": "Schema whose tables and views to list."}
     }

@@ -12,12 +12,15 @@ from gatewayd.policy.decide.guardrails import classes_held
 
 
 class QueryArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of `query`."""
+
     sql: str
     intent: str
     database: str | None = None
 
 
 def query_tool(gateway: Gateway) -> Tool:
+    """The tool, with the databases served now."""
     properties: dict[str, object] = {
         "sql": {
             "type": "string",

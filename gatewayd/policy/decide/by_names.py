@@ -23,6 +23,7 @@ def decide_by_names(statement: Statement | Unparsed, policy: Policy, *, tainted:
 
 
 def catalog_of_names(statement: Statement, policy: Policy) -> Catalog:
+    """A catalog made of the names in statement and policy, for decisions without a database."""
     relations = {
         (use.schema or "public", use.name): Relation(oid, use.schema or "public", use.name, "table")
         for oid, use in enumerate(statement.relations, _FIRST_OID)

@@ -77,6 +77,7 @@ class Rules:
 
 
 def rules_of(policy: Policy, catalog: Catalog) -> Rules:
+    """The policy's rules for this catalog, computed once for each pair."""
     return catalog.worked_out(Rules, policy)
 
 

@@ -35,6 +35,7 @@ class Blocked(msgspec.Struct, frozen=True, gc=False):
     why: str
 
     def refusal(self, sql: str, position: int, note: str = "") -> Refusal:
+        """The refusal at this byte offset of the text."""
         return Refusal(f"{self.subject}{at(sql, position)}{note} is not permitted: {self.why}")
 
 
@@ -241,6 +242,8 @@ class FunctionRules:
     # --- types
 
     def refuse_type(self, use: TypeUse, sql: str, bound: Bound) -> Refusal | None:
+        """The refusal of a type that is unknown, or whose conversions run a function that the policy does not allow; else
+        None."""
         known, blocked = self._type(use.schema, use.name)
         if blocked is not None and _is_plain(use.name) and bound.casts_to(use.schema, use.name):
             return None

@@ -23,6 +23,8 @@ PolicyRule = Literal[
 
 
 class Allowed(msgspec.Struct, frozen=True):
+    """The statement may run, unchanged or as its masks rewrite it."""
+
     statement: Statement
     tables: tuple[str, ...]  # tables_touched: schema-qualified, de-duplicated, in order of appearance, at most 64
     matched_rule: str  # what decided it, in the words of dry-run (decision 7)
@@ -35,6 +37,8 @@ class Allowed(msgspec.Struct, frozen=True):
 
 
 class Denied(msgspec.Struct, frozen=True):
+    """The statement must not run; `reason` is for the agent."""
+
     policy_rule: PolicyRule
     reason: str
     statement_type: str | None = None

@@ -36,6 +36,7 @@ def shown(name: str) -> str:
 
 
 def dotted(*parts: str | None) -> str:
+    """A qualified name for a message, without the parts that are None."""
     return ".".join(shown(part) for part in parts if part is not None)
 
 
@@ -71,4 +72,5 @@ def at(sql: str, position: int) -> str:
 
 
 def bounded(reason: str) -> str:
+    """The reason, cut to the longest that is recorded and sent."""
     return reason if len(reason) <= REASON_CHARACTERS else reason[: REASON_CHARACTERS - 1] + "…"

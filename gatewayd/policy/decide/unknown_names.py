@@ -27,6 +27,8 @@ _AT_MOST: Final = 64
 
 
 class Unknown(msgspec.Struct, frozen=True):
+    """The names in a statement that the catalog does not have."""
+
     relations: tuple[RelationUse, ...]
     functions: tuple[FunctionUse, ...]
     operators: tuple[OperatorUse, ...]

@@ -43,6 +43,8 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Approvals(msgspec.Struct, frozen=True):
+    """Which writes need a person's approval, and how long a call is held."""
+
     writes: bool = False
     row_changes: bool | None = None  # None: as `writes` says
     whole_table_writes: bool | None = None

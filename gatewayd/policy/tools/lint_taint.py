@@ -13,6 +13,7 @@ _SOURCES: Final[Path] = ("taint", "sources")
 
 
 def containment(policy: Policy, catalog: Catalog | None) -> Iterator[Finding]:
+    """Findings about the policy's sources of foreign text and its containment."""
     if policy.taint is None:
         return
     levels, contain = policy.table_access, policy.taint.contain

@@ -8,6 +8,7 @@ from gatewayd.postgres.catalog.catalog_queries import Rows
 
 
 def overloads(rows: Rows) -> Overloads:
+    """What overload resolution needs, from the rows of the catalog's queries."""
     shared: dict[TypeShape, TypeShape] = {}
     shapes: dict[int, TypeShape] = {}
     for row in rows.types:

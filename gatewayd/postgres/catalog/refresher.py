@@ -29,6 +29,8 @@ and a stale catalog may let a statement through that the fresh one would not."""
 
 
 class RefreshStatistics(msgspec.Struct, frozen=True):
+    """Counts of one refresher, all of the same moment."""
+
     reads: int  # that gave a catalog, changed or not
     failures: int
     last_read_s: float
@@ -102,6 +104,7 @@ class CatalogRefresher:
         await self.unknown()
 
     def statistics(self) -> RefreshStatistics:
+        """The counts now."""
         return RefreshStatistics(
             reads=self._reads,
             failures=self._failures,

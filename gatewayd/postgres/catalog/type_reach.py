@@ -25,6 +25,7 @@ class TypeReach(msgspec.Struct):
         return bool(self.functions or self.builtins)
 
     def take(self, other: "TypeReach") -> None:
+        """Adds what `other` reaches."""
         self.functions |= other.functions
         self.builtins |= other.builtins
 

@@ -38,10 +38,12 @@ so that no schema of somebody's search_path has a word in it."""
 
 
 def timeouts(limits: Limits) -> dict[str, str]:
+    """The settings for the policy's timeouts, in milliseconds: name and value."""
     return {"statement_timeout": str(limits.statement_timeout_ms), "lock_timeout": str(limits.lock_timeout_ms)}
 
 
 def at_startup(limits: Limits) -> dict[str, str]:
+    """The settings that are sent when a session starts."""
     return {**PINNED, **timeouts(limits)}
 
 

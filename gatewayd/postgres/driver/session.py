@@ -31,6 +31,8 @@ PIECE_ROWS: Final = 100
 
 
 class Described(NamedTuple):
+    """The result columns of a prepared statement: names, types, and the records of a nested description."""
+
     names: tuple[str, ...]
     types: tuple[str, ...]
     records: list[Any]
@@ -131,6 +133,7 @@ class Connection:
         await self.execute(self.begin_text(mode))
 
     def begin_text(self, mode: str) -> str:
+        """The SQL that begins a transaction in this mode; it sets the timeouts, too, if the session cannot keep them."""
         return f"BEGIN ISOLATION LEVEL READ COMMITTED {mode};" + (set_local(self.limits) if self.pins_locally else "")
 
     async def rollback(self) -> None:

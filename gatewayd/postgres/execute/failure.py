@@ -75,6 +75,7 @@ def failed(error: BaseException, position: Callable[[int], int | None] = lambda 
 
 
 def outcome_unknown(reason: str) -> ExecutionFailed:
+    """The failure of a write that may or may not have been committed."""
     return ExecutionFailed(
         OUTCOME_UNKNOWN,
         f"outcome unknown: {reason} while the transaction was being committed; it may or may not have taken effect",

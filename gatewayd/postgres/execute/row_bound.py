@@ -39,6 +39,7 @@ class RowBound:
         self._refusal = _uncountable(statement, catalog)
 
     async def begin(self) -> None:
+        """Reads the count of changed rows before the statement. Raises ExecutionFailed if the bound cannot be enforced."""
         if self._refusal:
             raise _refused(self._refusal)
         self._before = await self._touched()

@@ -72,6 +72,7 @@ class Sent(msgspec.Struct, frozen=True, gc=False):
         return Sent(self.text[start : -len(f"){_TAIL}")], tuple((at - start, own, length) for at, own, length in self.pieces))
 
     def behind(self, prefix: str, suffix: str = "") -> "Sent":
+        """The same text with `prefix` before it and `suffix` behind it."""
         return Sent(prefix + self.text + suffix, tuple((start + len(prefix), own, length) for start, own, length in self.pieces))
 
 
@@ -171,6 +172,7 @@ def wrap_below_with(statement: Statement, limits: Limits, shown: Shown) -> Sent:
 
 
 def as_written(statement: Statement) -> Sent:
+    """The statement without a wrapper, for one that cannot be wrapped."""
     own, offset = own_text(statement)
     return Sent(own, ((0, offset, len(own)),))
 

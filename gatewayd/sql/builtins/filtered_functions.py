@@ -11,6 +11,8 @@ import msgspec
 
 
 class Argument(msgspec.Struct, frozen=True):
+    """An argument of a built-in function through which it could show hidden things."""
+
     reason: str
     """What the function shows of hidden things: completes "it …"."""
     condition: str

@@ -26,6 +26,8 @@ import msgspec
 
 
 class Filtered(msgspec.Struct, frozen=True):
+    """A relation of the catalog that is shown in part: its rows, and columns that are NULL."""
+
     reason: str
     """What it shows of hidden things: completes "it …"."""
     rows: str = ""
@@ -311,6 +313,7 @@ INFORMATION_SCHEMA: Final[Mapping[str, Filtered]] = {
 
 
 def form(schema: str, name: str) -> Filtered | None:
+    """How the relation is shown where the policy hides something; None if it is not in the list."""
     if schema == "pg_catalog":
         return PG_CATALOG.get(name)
     return INFORMATION_SCHEMA.get(name) if schema == "information_schema" else None

@@ -16,6 +16,8 @@ from gatewayd.sql.builtins import objects as builtins_objects
 
 
 class Clearance(enum.Enum):
+    """Whether a policy may allow a built-in object."""
+
     ALLOWED = "allowed"
     OPEN_ONLY = "open only"  # only where the policy hides nothing (Policy.hides_something)
     REFUSED = "refused"  # for a relation: needs its own exact key

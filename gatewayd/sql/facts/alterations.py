@@ -67,6 +67,7 @@ _PARTITIONS = frozenset({"AT_AttachPartition", "AT_DetachPartition", "AT_DetachP
 
 
 def alter_table(walk: Walk, body: Node, scope: Scope) -> None:
+    """ALTER TABLE: its relation and each of its commands."""
     kind = kind_of("AlterTableStmt", body)
     if body.get("objtype") not in RELATION_WORDS:
         walk.refuse(kind, body["relation"])

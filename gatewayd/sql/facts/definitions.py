@@ -34,6 +34,7 @@ _SERIALS = frozenset((name,) for name in ("serial", "serial2", "serial4", "seria
 
 
 def explain(walk: Walk, body: Node, scope: Scope) -> None:
+    """EXPLAIN: its options, and the statement in it."""
     analyzed = False
     for node in body.get("options", ()):
         option = node["DefElem"]
@@ -62,10 +63,12 @@ def _is_on(argument: Node | None) -> bool:
 
 
 def show(walk: Walk, body: Node, scope: Scope) -> None:
+    """SHOW: the name of its setting."""
     walk.setting = body.get("name", "")
 
 
 def create_table(walk: Walk, body: Node, scope: Scope) -> None:
+    """CREATE TABLE: its relation, columns, constraints, parents and partitioning."""
     relation = body["relation"]
     _creates(walk, relation, "CREATE TABLE")
     columns = [node["ColumnDef"].get("colname", "") for node in body.get("tableElts", ()) if "ColumnDef" in node]
@@ -85,6 +88,7 @@ def create_table(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def column_def(walk: Walk, body: Node, scope: Scope) -> None:
+    """A column of a definition: its type, default and constraints."""
     type_name = body.get("typeName")
     if type_name is not None and words(type_name.get("names")) not in _SERIALS:
         walk.stack.append(("TypeName", type_name, scope))
@@ -93,6 +97,7 @@ def column_def(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def constraint(walk: Walk, body: Node, scope: Scope) -> None:
+    """A constraint: its expressions, and the relation that a foreign key names."""
     if "pktable" in body:
         walk.use(body["pktable"], reads=True, writes=False)
     for pair in body.get("exclusions", ()):
@@ -106,6 +111,7 @@ def constraint(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def sequence_options(walk: Walk, options: Iterable[Node], scope: Scope) -> None:
+    """The options of a sequence: OWNED BY names a column."""
     for node in options:
         option = node["DefElem"]
         name = option.get("defname", "")
@@ -120,10 +126,12 @@ def sequence_options(walk: Walk, options: Iterable[Node], scope: Scope) -> None:
 
 
 def like(walk: Walk, body: Node, scope: Scope) -> None:
+    """LIKE in CREATE TABLE: it reads the definition of a relation."""
     walk.use(body["relation"], reads=True, writes=False)
 
 
 def create_table_as(walk: Walk, body: Node, scope: Scope) -> None:
+    """CREATE TABLE AS and CREATE MATERIALIZED VIEW: the new relation, and the query."""
     kind = kind_of("CreateTableAsStmt", body)
     walk.defines = True
     walk.site("block_dml", kind, body["into"]["rel"].get("location", -1))
@@ -134,17 +142,20 @@ def create_table_as(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def create_view(walk: Walk, body: Node, scope: Scope) -> None:
+    """CREATE VIEW: the new relation, and the query."""
     _creates(walk, body["view"], "CREATE VIEW")
     walk.push_node(body["query"], scope)
 
 
 def refresh(walk: Walk, body: Node, scope: Scope) -> None:
+    """REFRESH MATERIALIZED VIEW."""
     walk.defines = True
     walk.site("block_dml", "REFRESH MATERIALIZED VIEW", body["relation"].get("location", -1))
     walk.use(body["relation"], reads=True, writes=True)
 
 
 def create_index(walk: Walk, body: Node, scope: Scope) -> None:
+    """CREATE INDEX: its relation, columns, expressions and predicate."""
     not_concurrently(walk, body, "CREATE INDEX", body["relation"])
     walk.site("block_dml", "CREATE INDEX", body["relation"].get("location", -1))
     inside = _on_relation(walk, body["relation"])
@@ -154,17 +165,20 @@ def create_index(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def create_sequence(walk: Walk, body: Node, scope: Scope) -> None:
+    """CREATE SEQUENCE."""
     _creates(walk, body["sequence"], "CREATE SEQUENCE")
     sequence_options(walk, body.get("options", ()), scope)
 
 
 def alter_sequence(walk: Walk, body: Node, scope: Scope) -> None:
+    """ALTER SEQUENCE."""
     _alters(walk, "ALTER SEQUENCE", body["sequence"])
     _on_relation(walk, body["sequence"])
     sequence_options(walk, body.get("options", ()), scope)
 
 
 def create_trigger(walk: Walk, body: Node, scope: Scope) -> None:
+    """CREATE TRIGGER: its relation, function and condition."""
     inside = _on_relation(walk, body["relation"], "old", "new")
     if "constrrel" in body:
         walk.use(body["constrrel"], reads=True, writes=False)
@@ -173,6 +187,7 @@ def create_trigger(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def create_rule(walk: Walk, body: Node, scope: Scope) -> None:
+    """CREATE RULE: its relation, condition and actions."""
     inside = _on_relation(walk, body["relation"], "old", "new")
     walk.push_node(body.get("whereClause"), inside)
     for node in body.get("actions", ()):
@@ -184,6 +199,7 @@ def create_rule(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def policy(walk: Walk, body: Node, scope: Scope) -> None:
+    """CREATE POLICY and ALTER POLICY: the relation and the conditions."""
     if "cmd_name" not in body:
         _alters(walk, "ALTER POLICY", body["table"])
     inside = _on_relation(walk, body["table"])
@@ -192,6 +208,7 @@ def policy(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def rename(walk: Walk, body: Node, scope: Scope) -> None:
+    """ALTER … RENAME of a relation or a part of one; other objects are refused."""
     subject = body.get("renameType", "")
     kind = kind_of("RenameStmt", body)
     known = subject in RELATION_WORDS or subject in PART_WORDS or subject == "OBJECT_TABCONSTRAINT"
@@ -206,6 +223,7 @@ def rename(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def set_schema(walk: Walk, body: Node, scope: Scope) -> None:
+    """ALTER … SET SCHEMA of a relation; other objects are refused."""
     kind = kind_of("AlterObjectSchemaStmt", body)
     if body.get("objectType") not in RELATION_WORDS or "relation" not in body:
         walk.refuse(kind, body)
@@ -216,6 +234,7 @@ def set_schema(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def drop(walk: Walk, body: Node, scope: Scope) -> None:
+    """DROP of relations or parts of one; other objects are refused."""
     subject = body.get("removeType", "")
     kind = kind_of("DropStmt", body)
     walk.defines = True
@@ -231,6 +250,7 @@ def drop(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def truncate(walk: Walk, body: Node, scope: Scope) -> None:
+    """TRUNCATE of its relations."""
     walk.defines = True
     for node in body["relations"]:
         walk.site("block_ddl", "TRUNCATE", node["RangeVar"].get("location", -1))
@@ -239,6 +259,7 @@ def truncate(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def comment(walk: Walk, body: Node, scope: Scope) -> None:
+    """COMMENT ON a relation or a part of one; other objects are refused."""
     walk.defines = True
     subject = body.get("objtype", "")
     if subject in RELATION_WORDS or subject == "OBJECT_COLUMN":
@@ -249,6 +270,7 @@ def comment(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def grant(walk: Walk, body: Node, scope: Scope) -> None:
+    """GRANT and REVOKE on relations; other objects are refused."""
     walk.defines = True
     kind = kind_of("GrantStmt", body)
     if body.get("targtype") != "ACL_TARGET_OBJECT" or body.get("objtype") not in ("OBJECT_TABLE", "OBJECT_SEQUENCE"):

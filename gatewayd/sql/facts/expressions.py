@@ -68,6 +68,7 @@ _TYPE_NAME = NODES["TypeName"]
 
 
 def column_ref(walk: Walk, body: Node, scope: Scope) -> None:
+    """A column reference, or a whole row."""
     fields = body["fields"]
     last = fields[-1].get("String")
     walk.refer()
@@ -82,6 +83,7 @@ def column_ref(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def func_call(walk: Walk, body: Node, scope: Scope) -> None:
+    """A function call: the function, its arguments, ORDER BY, FILTER and OVER."""
     count = len(body.get("args", ()))
     if body.get("agg_within_group"):
         count += len(body.get("agg_order", ()))
@@ -143,6 +145,7 @@ def _is_text(type_name: Node) -> bool:
 
 
 def a_expr(walk: Walk, body: Node, scope: Scope) -> None:
+    """An operator and its operands."""
     kind = body["kind"]
     position = body.get("location", 0)
     if kind in _NAMED_OPERATORS:
@@ -176,6 +179,7 @@ def _items(node: Node) -> list[Node]:
 
 
 def a_indirection(walk: Walk, body: Node, scope: Scope) -> None:
+    """A field selection or a subscript."""
     position = max((inner.get("location", 0) for inner in body.get("arg", {}).values()), default=-1)
     for part in body.get("indirection", ()):
         if "String" in part:
@@ -184,6 +188,7 @@ def a_indirection(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def type_cast(walk: Walk, body: Node, scope: Scope) -> None:
+    """A cast: its type and operand."""
     if walk.watched is not None:
         is_plain = body["typeName"].keys() <= _PLAIN_TYPE | {"typmods"}
         names = [name["String"].get("sval", "") for name in body["typeName"]["names"]]
@@ -193,11 +198,13 @@ def type_cast(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def type_name(walk: Walk, body: Node, scope: Scope) -> None:
+    """A type that is named by itself."""
     walk.type_use(body["names"], body)
     walk.push_children(_TYPE_NAME, body, scope)
 
 
 def sub_link(walk: Walk, body: Node, scope: Scope) -> None:
+    """A subquery in an expression, with the operator that compares it."""
     if "operName" in body:
         walk.operator(*walk.qualified(body["operName"], body), body.get("location", 0))
     elif "testexpr" in body:
@@ -210,18 +217,21 @@ def sub_link(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def case_expr(walk: Walk, body: Node, scope: Scope) -> None:
+    """CASE: with a test expression each WHEN compares by `=`."""
     if "arg" in body:
         walk.operator(None, "=", body.get("location", 0))
     walk.push_children(_CASE, body, scope)
 
 
 def sort_by(walk: Walk, body: Node, scope: Scope) -> None:
+    """An item of ORDER BY, and the operator of USING."""
     if "useOp" in body:
         walk.operator(*walk.qualified(body["useOp"], body), body.get("location", 0))
     walk.push_children(_SORT_BY, body, scope)
 
 
 def index_elem(walk: Walk, body: Node, scope: Scope) -> None:
+    """An item of an index, or of an ON CONFLICT target."""
     # Operator classes are taken as they are: only a superuser can create one.
     for option in body.get("opclassopts", ()):
         if "DefElem" not in option:
@@ -230,11 +240,13 @@ def index_elem(walk: Walk, body: Node, scope: Scope) -> None:
 
 
 def multi_assign_ref(walk: Walk, body: Node, scope: Scope) -> None:
+    """A part of `SET (a, b) = …`: the source is walked once."""
     if body.get("colno", 1) == 1:  # the parser repeats the source for each column
         walk.push_node(body.get("source"), scope)
 
 
 def json_func(walk: Walk, body: Node, scope: Scope) -> None:
+    """An SQL/JSON function: its expressions and the type of RETURNING."""
     name = _JSON_FUNCTIONS.get(body.get("op", "JSON_EXISTS_OP"))
     if name is not None:  # JSON_TABLE's COLUMNS are no call to any server
         walk.call_of_older_servers(name, 170000, body)

@@ -16,6 +16,7 @@ _KINDS: Final = {"INSERT": "InsertStmt", "UPDATE": "UpdateStmt", "DELETE": "Dele
 
 
 def insert(walk: Walk, body: Node, outside: Scope) -> None:
+    """INSERT: its target, source, ON CONFLICT and RETURNING."""
     outside, scope, query = _open(walk, body, outside, "INSERT")
     conflict = body.get("onConflictClause")
     updates = conflict is not None and conflict.get("action") != "ONCONFLICT_NOTHING"
@@ -39,10 +40,12 @@ def insert(walk: Walk, body: Node, outside: Scope) -> None:
 
 
 def infer(walk: Walk, body: Node, scope: Scope) -> None:
+    """The target of ON CONFLICT."""
     walk.push_children(NODES["InferClause"], body, scope)
 
 
 def update(walk: Walk, body: Node, outside: Scope) -> None:
+    """UPDATE: its target, FROM, SET, WHERE and RETURNING."""
     outside, scope, query = _open(walk, body, outside, "UPDATE")
     item = _target(walk, body["relation"], reads=True, events=("update",))
     scope.add(item)
@@ -56,6 +59,7 @@ def update(walk: Walk, body: Node, outside: Scope) -> None:
 
 
 def delete(walk: Walk, body: Node, outside: Scope) -> None:
+    """DELETE: its target, USING, WHERE and RETURNING."""
     outside, scope, query = _open(walk, body, outside, "DELETE")
     item = _target(walk, body["relation"], reads=True, events=("delete",))
     scope.add(item)
@@ -68,6 +72,7 @@ def delete(walk: Walk, body: Node, outside: Scope) -> None:
 
 
 def merge(walk: Walk, body: Node, outside: Scope) -> None:
+    """MERGE: its target, source, condition, WHEN clauses and RETURNING."""
     outside, scope, query = _open(walk, body, outside, "MERGE")
     item = _target(walk, body["relation"], reads=True)
     source, visible = from_item(walk, body["sourceRelation"], scope, scope.so_far())
@@ -98,6 +103,7 @@ def _assigns_query(when: Node) -> bool:
 
 
 def merge_when(walk: Walk, body: Node, scope: Scope) -> None:
+    """A WHEN clause of MERGE: its condition and action."""
     walk.push_children(NODES["MergeWhenClause"], body, scope)
 
 

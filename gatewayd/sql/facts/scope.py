@@ -39,6 +39,7 @@ class Ctes:
         self.outer = outer
 
     def find(self, name: str) -> Cte | None:
+        """The CTE that a name means here; None if it is not a CTE's name."""
         ctes: Ctes | None = self
         while ctes is not None:
             found = ctes.by_name.get(name)
@@ -100,6 +101,7 @@ class RangeItems:
         self.columns: Any = None  # lineage's index of what they hold
 
     def add(self, item: RangeItem) -> None:
+        """Adds an item of FROM."""
         self.by_name.setdefault(item.name, []).append((len(self.all), item))
         self.all.append(item)
 
@@ -116,6 +118,7 @@ class Scope:
         self.limit = limit
 
     def add(self, item: RangeItem) -> None:
+        """Adds an item of FROM."""
         self.items.add(item)
 
     def with_ctes(self, ctes: Ctes | None) -> "Scope":
@@ -147,6 +150,7 @@ class Scope:
         return None
 
     def find_cte(self, name: str) -> Cte | None:
+        """The CTE that a name means in this scope; None if it is not a CTE's name."""
         return None if self.ctes is None else self.ctes.find(name)
 
 

@@ -94,11 +94,13 @@ def open_with(walk: Walk, body: Node, outside: Scope) -> Ctes:
 
 
 def cycle_clause(walk: Walk, body: Node, scope: Scope) -> None:
+    """CYCLE of a recursive CTE: its values and types."""
     walk.operator(None, "=", body.get("location", 0))  # compares the path's rows and the mark's type by name
     walk.push_children(NODES["CTECycleClause"], body, scope)
 
 
 def into(walk: Walk, body: Node) -> None:
+    """SELECT INTO: the relation that it creates."""
     walk.check("IntoClause", body)
     if body.get("onCommit", "ONCOMMIT_NOOP") != "ONCOMMIT_NOOP":
         walk.refuse("ON COMMIT", body["rel"])
@@ -170,6 +172,7 @@ def from_item(walk: Walk, node: Node, level: Scope, left: Scope) -> tuple[RangeI
 
 
 def range_var(walk: Walk, body: Node, level: Scope) -> RangeItem:
+    """A relation or a CTE in FROM."""
     name = body.get("relname", "")
     if "schemaname" not in body:
         cte = level.find_cte(name)
@@ -188,6 +191,7 @@ def range_var(walk: Walk, body: Node, level: Scope) -> RangeItem:
 
 
 def range_function(walk: Walk, body: Node, left: Scope) -> RangeItem:
+    """Functions in FROM."""
     item = aliased(RangeItem("unknown", None), body)
     item.written, item.scope = ("RangeFunction", body), left
     functions = body["functions"]
@@ -211,6 +215,7 @@ def range_function(walk: Walk, body: Node, left: Scope) -> RangeItem:
 
 
 def json_table_names(columns: Iterable[Node]) -> list[str]:
+    """The column names of JSON_TABLE, nested ones included, in order."""
     names: list[str] = []
     pending = list(columns)[::-1]
     while pending:
@@ -223,6 +228,7 @@ def json_table_names(columns: Iterable[Node]) -> list[str]:
 
 
 def join(walk: Walk, body: Node, level: Scope, left: Scope) -> tuple[RangeItem, list[RangeItem]]:
+    """A join: the item that it makes, and the items that can be named inside it."""
     left_part, left_items = from_item(walk, body["larg"], level, left)
     right_sees = Scope(level.ctes, left)
     for item in left_items:
@@ -286,6 +292,7 @@ def mark_locked(walk: Walk) -> None:
 
 
 def aliased(item: RangeItem, body: Node) -> RangeItem:
+    """The item under its alias and column aliases, if it has any."""
     alias = body.get("alias")
     if alias is not None:
         item.name = alias["aliasname"]
@@ -295,12 +302,14 @@ def aliased(item: RangeItem, body: Node) -> RangeItem:
 
 
 def known_columns(name: str, names: Iterable[str], body: Node) -> RangeItem:
+    """An item of FROM with these columns, under its alias."""
     item = aliased(RangeItem("known", name), body)
     item.known = tuple(names)
     return item
 
 
 def words(nodes: Iterable[Node] | None) -> tuple[str, ...]:
+    """The strings of a list of nodes, such as column aliases."""
     return tuple(node["String"].get("sval", "") for node in nodes) if nodes else ()
 
 

@@ -60,6 +60,8 @@ class FieldUse(msgspec.Struct, frozen=True, gc=False):
 
 
 class OperatorUse(msgspec.Struct, frozen=True, gc=False):
+    """An operator that the statement names; `position` is its byte offset."""
+
     schema: str | None
     name: str
     position: int
@@ -90,6 +92,8 @@ class Star(msgspec.Struct, frozen=True, gc=False):
 
 
 class Statement(msgspec.Struct, frozen=True):
+    """The facts about one statement: all that the policy and the masks decide by."""
+
     sql: str
     kind: str  # statement_type: "SELECT", "CREATE TABLE AS", ...
     category: Category  # the most that any part of it does: a SELECT whose CTE deletes is a "row write"

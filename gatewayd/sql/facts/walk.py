@@ -121,6 +121,7 @@ class Walk:
             use.index = index
 
     def run(self) -> None:
+        """Walks the tree to its end without recursion: each node is allowed by its step, or refused."""
         stack, steps = self.stack, self._steps
         while stack:
             name, body, scope = stack.pop()
@@ -133,6 +134,7 @@ class Walk:
                 self.push_children(step[2], body, scope)
 
     def push_children(self, form: Form, body: Node, scope: Scope) -> None:
+        """Queues the children of a node that have a form."""
         stack = self.stack
         for field, kind in form.children:
             value = body.get(field)
@@ -149,20 +151,24 @@ class Walk:
                     stack.append((name, inner, scope))
 
     def push_node(self, node: Node | None, scope: Scope) -> None:
+        """Queues a node."""
         if node is not None:
             for name, inner in node.items():
                 self.stack.append((name, inner, scope))
 
     def push_nodes(self, nodes: Iterable[Node] | None, scope: Scope) -> None:
+        """Queues the nodes of a list."""
         if nodes is not None:
             for node in nodes:
                 for name, inner in node.items():
                     self.stack.append((name, inner, scope))
 
     def site(self, rule: GuardrailRule, found: str, position: int) -> None:
+        """Notes a place that a guardrail is about; `position` is a byte offset."""
         self.sites.append(Site(rule, found, position))
 
     def refuse(self, found: str, body: Node) -> None:
+        """Notes a part that is refused whatever the policy says."""
         self.sites.append(Site("refused", found, body.get("location", -1)))
 
     def refuse_node(self, name: str, body: Any) -> None:
@@ -243,6 +249,7 @@ class Walk:
         operands: tuple[Node, ...] | None = None,
         scope: Scope | None = None,
     ) -> None:
+        """Notes a call of a function with so many arguments."""
         schema, name = self.qualified(names, body)
         if self.watched is not None:
             self.watched.append(Watched("function", (schema, name), operands, scope))
@@ -268,6 +275,7 @@ class Walk:
         self.functions.setdefault((use.schema, use.name, use.arguments, use.trigger, use.constant, use.grammar_since), use)
 
     def type_use(self, names: list[Node], body: Node) -> None:
+        """Notes a type that is named."""
         schema, name = self.qualified(names, body)
         key = (schema, name)
         if self.watched is not None:

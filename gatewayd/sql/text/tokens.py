@@ -10,6 +10,8 @@ _COMMENTS = ("SQL_COMMENT", "C_COMMENT")
 
 
 class Token(msgspec.Struct, frozen=True, gc=False):
+    """One token of the text; offsets are in bytes."""
+
     start: int
     end: int  # exclusive
     name: str  # "SELECT", "IDENT", "ASCII_40" for `(`, ...
