@@ -11,8 +11,8 @@ class Pace(msgspec.Struct, frozen=True):
     head_s: float = 60.0
     """The shortest time between two signed heads."""
     settle_s: float = 2.0
-    """The shortest time from the first row without a head to its head, so that one head covers all rows of a single query. Otherwise
-    it would cover the first of them, and the others would wait for the next head."""
+    """The shortest time from the first row without a head to its head, so that one head covers all rows of a single query.
+    Otherwise it would cover the first of them, and the others would wait for the next head."""
     slow_s: float = 0.05
     """A commit in memory that takes this long has waited for the disk, or the machine is overloaded."""
     slow_for_s: float = 10.0
