@@ -10,7 +10,6 @@ import trio
 from gatewayd.approvals.gate import Gate, Unavailable
 from gatewayd.approvals.messages import Outcome
 
-TRIES: Final = 3
 QUEUE: Final = 1024
 _POST_S: Final = 5.0
 _PAUSES_S: Final = (0.5, 2.0)

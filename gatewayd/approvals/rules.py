@@ -40,9 +40,6 @@ class RequestStanding(msgspec.Struct, frozen=True):
     expiry_told_to: str | None
     outcome: RunOutcome | None
 
-    def is_claimable(self, now_ms: int) -> bool:
-        return self.state == "approved" and self.claimed_by is None and self.expires_ms > now_ms
-
     def is_open(self, now_ms: int) -> bool:
         """Whether the request can still be decided."""
         return self.state == "pending" and self.expires_ms > now_ms

@@ -62,10 +62,6 @@ class AuditReport(msgspec.Struct):
     policy_changes: list[AuditChange] = []
     erasures: list[AuditChange] = []
 
-    @property
-    def is_complete(self) -> bool:
-        return not self.gaps
-
 
 class Reporter:
     """Goes through the rows of a period once."""
