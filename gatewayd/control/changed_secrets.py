@@ -12,6 +12,7 @@ from gatewayd.control.console import Console
 from gatewayd.control.databases.database import OF_PROJECT, SEAL_ANEW, Database, sealed_anew
 from gatewayd.control.keyring.former import MOST, with_former_values
 from gatewayd.control.keyring.sealing import NONCE_BYTES, Unsealable
+from gatewayd.control.notifications.channel import seal_webhooks_anew
 from gatewayd.control.people.oidc import seal_providers_anew
 from gatewayd.control.settings import ControlSettings
 from gatewayd.control.trust.documents import settle_trust
@@ -28,6 +29,7 @@ async def take_up(console: Console) -> None:
     """Trust, and what is sealed, under the current values. Raises TrustProblem."""
     await settle_trust(console)
     await seal_providers_anew(console)
+    await seal_webhooks_anew(console)
     for project in await kept_projects(console):
         for database in await console.store.rows(Database, OF_PROJECT, project.project_id):
             try:

@@ -10,6 +10,8 @@ from gatewayd.control.approvals.sweep import sweep_approvals
 from gatewayd.control.audit.retention import forget_audit
 from gatewayd.control.console import Console
 from gatewayd.control.engines.service import run_engines
+from gatewayd.control.gateways.silence import watch_silence
+from gatewayd.control.notifications.send import forget_deliveries, send_notifications
 from gatewayd.control.people.sweep import sweep_people
 from gatewayd.control.proxy.write_use import write_token_use
 from gatewayd.control.store.days import make_days
@@ -56,4 +58,7 @@ SERVICES: Final[tuple[Service, ...]] = (
     write_token_use,
     hold_budgets,
     keep_heads,
+    send_notifications,
+    forget_deliveries,
+    watch_silence,
 )

@@ -19,13 +19,13 @@ from gatewayd.config.settings import SettingsErrors, read_bytes
 from gatewayd.control.keyring.ring import Ring, RingProblem, read_ring
 from gatewayd.control.keyring.stored import MASK_SALT_MASTER, RINGS, make_missing, read_stored
 from gatewayd.control.organisation.caps import NO_CAPS, CapsProblem, Plans, read_caps
+from gatewayd.control.outbound.addresses import Network
 from gatewayd.control.variables import DEFAULTS, NAMES
 from gatewayd.log import LogLevel
 from gatewayd.policy.file import dsn
 from gatewayd.policy.file.problem import did_you_mean, quoted
 
 SignUp = Literal["open", "invitation"]
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 UNFINISHED_RESTORE: Final = "restore.unfinished"
 """In the state folder while a restore is on its way there, or was cut short."""
@@ -61,6 +61,7 @@ class ControlSettings(msgspec.Struct, frozen=True):
     sign_up: SignUp
     smtp_url: Secret | None
     trusted_proxies: tuple[Network, ...]
+    outbound_networks: tuple[Network, ...]  # beside the public internet, for addresses that people give
     log_level: LogLevel
     shutdown_grace_s: float
     warnings: tuple[str, ...] = ()
@@ -136,7 +137,8 @@ class _Loader(Environment):
             plans=self.plans(self_host=self_host),
             sign_up=cast(SignUp, self.choice("CONTROL_SIGN_UP", get_args(SignUp))),
             smtp_url=self.smtp_url(),
-            trusted_proxies=self.trusted_proxies(),
+            trusted_proxies=self.networks("CONTROL_TRUSTED_PROXIES"),
+            outbound_networks=self.networks("CONTROL_OUTBOUND_NETWORKS"),
             log_level=cast(LogLevel, self.choice("CONTROL_LOG_LEVEL", get_args(LogLevel))),
             shutdown_grace_s=float(self.integer("CONTROL_SHUTDOWN_GRACE_S", 0, _GRACE_S_MAX)),
         )
@@ -232,17 +234,15 @@ class _Loader(Environment):
                 self.report("CONTROL_SMTP_URL", "is no address of a mail server", "smtp(s)://user:password@host:port")
         return secret
 
-    def trusted_proxies(self) -> tuple[Network, ...]:
+    def networks(self, name: str) -> tuple[Network, ...]:
         found: list[Network] = []
-        for entry in (self.text("CONTROL_TRUSTED_PROXIES") or "").split(","):
+        for entry in (self.text(name) or "").split(","):
             if not entry.strip():
                 continue
             try:
                 found.append(ipaddress.ip_network(entry.strip(), strict=False))
             except ValueError:
-                self.report(
-                    "CONTROL_TRUSTED_PROXIES", f"found {quoted(entry.strip())}", "addresses or networks, with commas between"
-                )
+                self.report(name, f"found {quoted(entry.strip())}", "addresses or networks, with commas between")
         return tuple(found)
 
     def unknown_names(self) -> None:

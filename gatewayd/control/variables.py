@@ -64,6 +64,11 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         "CONTROL_SMTP_URL", None, "where mail is sent: smtp(s)://user:password@host:port; kept, and not used yet", secret=True
     ),
     Variable("CONTROL_TRUSTED_PROXIES", None, "comma list of addresses or networks whose X-Forwarded-For counts"),
+    Variable(
+        "CONTROL_OUTBOUND_NETWORKS",
+        None,
+        "comma list of addresses or networks, beside the public internet, that webhooks and sign-in providers may be in",
+    ),
     Variable("CONTROL_LOG_LEVEL", "info", "`debug`, `info`, `warning` or `error`"),
     Variable("CONTROL_SHUTDOWN_GRACE_S", "10", "seconds that requests in progress may still take after a stop signal, 0 to 3600"),
 )

@@ -51,6 +51,12 @@ PAGES: Final = (
     PageCase("people-auditor", "/people", "People", ("table:People",), who="carl", picture=False),
     PageCase("keys", "/keys", "API keys", ("table:API keys", "button:Make the key")),
     PageCase("trail", "/trail", "What people did", ("table:What people did",)),
+    PageCase("notifications", "/notifications", "Notifications", ("table:Webhooks", "button:Add the webhook"), picture=False),
+    PageCase(
+        "webhook", "/notifications/webhooks/{webhook}", "Webhook", ("table:Deliveries", "button:Send a test", "button:Save"),
+        picture=False,
+    ),
+    PageCase("sign-in-providers", "/sign-in-providers", "Sign-in", ("table:Providers", "button:Add the provider"), picture=False),
     PageCase("settings", "/settings", "Settings", ("heading:Stop everything", "button:Save")),
     PageCase("account", "/account", "Account", ("table:Sessions", "textbox:Time zone", "button:Set the password")),
     PageCase("audit", "/projects/{shop}/audit", "Audit", ("button:Filter", "link:Statistics", "link:CSV", "heading:Newest")),

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from gatewayd.control.api_keys.api_key import add_key, new_text
-from gatewayd.control.audit import findings
+from gatewayd.control.audit.findings import find_out
 from gatewayd.control.console import Console
 from gatewayd.control.databases.connection_check import Finding
 from gatewayd.control.databases.database import OF_PROJECT, SET_ADDRESS, SET_CHECKED, Database, sealed_address, shown_host
@@ -15,7 +15,10 @@ from gatewayd.control.gateways.enrol_tokens import make_token
 from gatewayd.control.gateways.fleet import NEWEST_BUNDLE
 from gatewayd.control.keyring.sealing import NONCE_BYTES
 from gatewayd.control.moment import moment
+from gatewayd.control.notifications.channel import ADD as ADD_WEBHOOK
+from gatewayd.control.notifications.deliveries import GIVE_UP
 from gatewayd.control.people.links import new_link, store_link
+from gatewayd.control.people.providers import ADD as ADD_PROVIDER
 from gatewayd.control.policies.issue import issue_bundle
 from gatewayd.control.projects.find import SET_ROLE
 from gatewayd.control.store.directory import ProjectPlace
@@ -150,15 +153,16 @@ def _moments(dice: random.Random) -> Iterator[int]:
 
 
 async def _around(world: World, console: Console) -> None:
-    """An API key, an invitation, a role in the project; a finding about the audit of the gateway that halted."""
+    """An API key, an invitation, a role in the project, a webhook; a finding about the audit of the gateway that halted."""
     now, at_ms, finding_id = moment(console), console.now_ms(), console.new_id()
     ada = world.people["ada"]
     link = new_link(
         console, "invitation", org_id=world.org, email="lin@example.com", role="reviewer", in_projects=(), made_by=ada
     )
     world.places["invitation"] = link.address("").rpartition("/")[2]
-    facts = msgspec.json.encode({"instance": "01M81PHR2G8X7T3N5V9C6B4Q0D", "held": 512, "sent": 500}).decode()
-    text = new_text(console.entropy(32))
+    facts = {"instance": "01M81PHR2G8X7T3N5V9C6B4Q0D", "held": 512, "sent": 500}
+    text, webhook, provider = new_text(console.entropy(32)), console.new_id(), console.new_id()
+    world.places["webhook"] = webhook
 
     async def work(tx: Transaction) -> None:
         await add_key(
@@ -167,7 +171,28 @@ async def _around(world: World, console: Console) -> None:
         )  # fmt: skip
         await store_link(tx, link)
         await tx.run(SET_ROLE, world.places["shop"], world.people["grace"], "reviewer", at_ms)
-        await tx.run(findings.ADD, world.places["shop"], finding_id, world.places["halted"], "lost", facts, at_ms)
+        await find_out(
+            tx, ProjectPlace(world.org, world.places["shop"], world.places["halted"]), "lost", facts, finding_id, at_ms
+        )
+        await tx.run(
+            ADD_WEBHOOK,
+            world.org,
+            webhook,
+            None,
+            "standard",
+            "Pager",
+            "hooks.example.com",
+            b"",
+            b"",
+            '["keys.changed"]',
+            at_ms,
+            ada,
+        )
         await now.record(tx, world.org, Act("api_key.made", ada, None, now.fresh_id, {"name": "CI of the shop"}))
+        await tx.run(GIVE_UP, world.org, webhook, "503")
+        await tx.run(
+            ADD_PROVIDER, provider, world.org, "Login", "https://login.example.com", "console", b"", "member", '["example.com"]',
+            False, at_ms,
+        )  # fmt: skip
 
     await console.store.transaction(work)

@@ -25,6 +25,8 @@ COLUMNS = (
     "gateways.state_reason", "gateways.version", "gateways.key_id", "gateway_states.reason", "taints.shown", "taints.source",
     "org_events.action", "policy_proposals.note", "reviewer_groups.name", "reviewer_rules.databases", "reviewer_rules.tables",
     "approval_votes.note", "approval_votes.person_name", "shape_grants.made_name", "shape_grants.note",
+    "notification_channels.name", "notification_channels.host_shown", "notification_deliveries.answer",
+    "oidc_providers.name", "oidc_providers.issuer", "oidc_providers.client_id",
 )  # fmt: skip
 # Texts inside of JSON: `{0}` is the text.
 JSON = {

@@ -23,10 +23,10 @@ FORBIDDEN_FUNCTIONS = {"nextval", "currval", "setval", "pg_notify", "lastval"}
 EVERYWHERE = {
     "organisations", "people", "memberships", "sessions", "one_time_links", "throttles", "passkeys", "challenges",
     "oidc_providers", "oidc_identities", "directory", "leases", "migrations", "trust_documents", "replicas", "audit_days",
-    "former_peppers",
+    "former_peppers", "notification_due",
 }  # fmt: skip
 # Rows of an organisation that name a project, so that its id is not the key's first part.
-OF_AN_ORGANISATION = {"projects", "api_keys", "org_events", "notification_channels"}
+OF_AN_ORGANISATION = {"projects", "api_keys", "org_events", "notification_channels", "notification_deliveries"}
 
 
 def modules() -> list[Any]:

@@ -39,6 +39,8 @@ PLACES = {
     "group": NOBODY,
     "rule": NOBODY,
     "seq": "1",
+    "channel": NOBODY,
+    "provider": NOBODY,
 }
 
 

@@ -7,6 +7,7 @@ import asyncpg
 import msgspec
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from gatewayd.control.console import Console
 from gatewayd.control.store import lease
@@ -141,6 +142,21 @@ async def test_leased_work_ends_when_the_lease_is_lost(store_url: str, postgres:
         postgres.execute(f"UPDATE leases SET owner = '{'0' * 32}', until_ms = 9999999999999 WHERE name = 'long'", store_url)
         with trio.fail_after(10):
             await ended.wait()
+        nursery.cancel_scope.cancel()
+    store.close()
+
+
+async def test_work_that_finds_the_store_away_ends_no_service(store_url: str) -> None:
+    store, failed = Store(store_url), trio.Event()
+
+    async def work(_fence: int) -> None:
+        failed.set()
+        raise StoreUnavailable("it was restarted")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lease.run_leased, store, "failing", ONE, work)
+        await failed.wait()
+        await wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     store.close()
 

@@ -28,7 +28,7 @@ class Receiver:
             while len(self.requests) < count:
                 await self._news.wait()
 
-    async def _talk(self, stream: trio.SocketStream) -> None:
+    async def talk(self, stream: trio.SocketStream) -> None:
         self.connections += 1
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
@@ -85,6 +85,6 @@ async def receiving(answer: Answer) -> AsyncGenerator[Receiver, None]:
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
         receiver.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}/hook/path-canary?key=query-canary"
-        nursery.start_soon(trio.serve_listeners, receiver._talk, [listener])
+        nursery.start_soon(trio.serve_listeners, receiver.talk, [listener])
         yield receiver
         nursery.cancel_scope.cancel()

@@ -14,8 +14,9 @@ from gatewayd.approvals.rules import OPEN_OF_ONE, NotAsked, RequestStanding, Too
 from gatewayd.audit.ids import is_ulid
 from gatewayd.control.approvals import attempts, requests
 from gatewayd.control.approvals.grants import claim_grant
-from gatewayd.control.approvals.requests import Answered, Asker, begin_change, key_of, request_of, token_of
+from gatewayd.control.approvals.requests import Answered, Asker, begin_change, drop_expired, key_of, request_of, token_of
 from gatewayd.control.console import Console
+from gatewayd.control.notifications.sources import tell_waiting
 from gatewayd.control.projects.find import FIND as FIND_PROJECT
 from gatewayd.control.projects.find import Project
 from gatewayd.control.projects.terms import ProjectTerms, terms_of
@@ -154,7 +155,7 @@ class _Asking:
         """A new request. The project's lock is held."""
         asker, ask, now_ms, approval_id = self._asker, self._ask, self._now_ms, self._fresh_id
         project_id, named = asker.project_id, asker.named(ask.mcp_token_id)
-        await tx.run(requests.DROP_EXPIRED, project_id, now_ms)
+        await drop_expired(tx, asker.org_id, project_id, now_ms)
         opened = await tx.rows(_Open, requests.OPEN_OF_ASKER, project_id, named, OPEN_OF_ONE)
         if len(opened) >= OPEN_OF_ONE:
             raise TooManyOpen(opened[0].expires_ms, now_ms)
@@ -167,6 +168,10 @@ class _Asking:
             msgspec.json.encode(ask).decode(), now_ms, expires_ms,
         )  # fmt: skip
         await tx.run(requests.ADD_PENDING, project_id, self._key, approval_id, named, expires_ms)
+        await tell_waiting(
+            tx, asker.org_id, project_id, approval_id, database=ask.database, token=token.name if token else None,
+            agent=ask.agent_name, now_ms=now_ms,
+        )  # fmt: skip
         return Pending(approval_id=approval_id, expires_at=expires_ms)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from gatewayd.approvals.messages import GateAsk
 from gatewayd.approvals.rules import RequestStanding
 from gatewayd.audit.ids import is_ulid
+from gatewayd.control.notifications.sources import tell_expired
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.tokens.token import FIND as FIND_TOKEN
@@ -60,7 +61,7 @@ ADD_PENDING: Final = Statement(
     "INSERT INTO approvals_pending (project_id, grant_key, approval_id, asker, expires_ms) VALUES ($1, $2, $3, $4, $5)"
 )
 DROP_PENDING: Final = Statement("DELETE FROM approvals_pending WHERE project_id = $1 AND approval_id = $2")
-DROP_EXPIRED: Final = Statement("DELETE FROM approvals_pending WHERE project_id = $1 AND expires_ms <= $2")
+DROP_EXPIRED: Final = Statement("DELETE FROM approvals_pending WHERE project_id = $1 AND expires_ms <= $2 RETURNING approval_id")
 OPEN_OF_ASKER: Final = Statement(
     "SELECT expires_ms FROM approvals_pending WHERE project_id = $1 AND asker = $2 ORDER BY expires_ms LIMIT $3"
 )
@@ -87,6 +88,10 @@ class Asker(msgspec.Struct, frozen=True):
     def named(self, token_id: str | None) -> str:
         """The asker of a token: whose requests may be seen, waited for and counted together."""
         return f"{self.origin} {token_id or ''}"
+
+
+class _Expired(msgspec.Struct, frozen=True):
+    approval_id: str
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -124,6 +129,12 @@ async def requester_of(tx: Transaction, asker: Asker, ask: GateAsk) -> str | Non
     """The person whose token asks."""
     token = await token_of(tx, asker, ask.mcp_token_id)
     return token.person_id if token is not None else None
+
+
+async def drop_expired(tx: Transaction, org_id: str, project_id: str, now_ms: int) -> None:
+    """Requests that nobody decided in time are open no more, and those who want to know are told."""
+    for each in await tx.rows(_Expired, DROP_EXPIRED, project_id, now_ms):
+        await tell_expired(tx, org_id, project_id, each.approval_id, now_ms)
 
 
 async def request_of(tx: Transaction, asker: Asker, approval_id: str, token_id: str | None) -> RequestStanding | None:

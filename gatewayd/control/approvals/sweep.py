@@ -1,13 +1,14 @@
 """Removes what has ended: pending requests that expired; requests, attempts and claims older than the project keeps its audit.
 By one replica at a time. No answer depends on it."""
 
+from functools import partial
 from typing import Final
 
 import trio
 
 from gatewayd.audit.ids import new_ulid
 from gatewayd.control.approvals import attempts
-from gatewayd.control.approvals.requests import DROP_EXPIRED
+from gatewayd.control.approvals.requests import drop_expired
 from gatewayd.control.audit.retention import kept_projects
 from gatewayd.control.console import Console
 from gatewayd.control.store.lease import run_leased
@@ -45,7 +46,8 @@ async def sweep(console: Console) -> None:
     """One round. What is kept for a day is at least two days old when it goes: a request lasts for up to one."""
     now_ms = console.now_ms()
     for project in await kept_projects(console):
-        await console.store.run(DROP_EXPIRED, project.project_id, now_ms)
+        drop = partial(drop_expired, org_id=project.org_id, project_id=project.project_id, now_ms=now_ms)
+        await console.store.transaction(drop)
         before = new_ulid(max(0, now_ms - (project.retention_days + 1) * _DAY_MS), bytes)
         for statement in (FORGET, FORGET_CLAIMS, FORGET_VOTES, attempts.FORGET):
             while await console.store.run(statement, project.project_id, before, _CHUNK) >= _CHUNK:

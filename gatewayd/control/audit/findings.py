@@ -5,15 +5,18 @@ another event at a place that is held, `lost` less is held than was acknowledged
 signed head that the rows held do not lead to.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Literal
 
 import msgspec
 
+from gatewayd.control.notifications.sources import tell_finding
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
+from gatewayd.control.store.store import Transaction
 
-ADD: Final = Statement(
-    "INSERT INTO audit_findings (project_id, finding_id, gateway_id, kind, body, found_ms) VALUES ($1, $2, $3, $4, $5, $6)"
-)
+FindingKind = Literal["duplicated", "fork", "conflict", "lost", "gap", "head"]
+
 ADD_ONCE: Final = Statement(
     "INSERT INTO audit_findings (project_id, finding_id, gateway_id, kind, body, found_ms)"
     " SELECT $1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::bigint WHERE NOT EXISTS (SELECT 1 FROM audit_findings"
@@ -32,6 +35,16 @@ OPEN: Final = Statement(
 SEE: Final = Statement(
     "UPDATE audit_findings SET seen_by = $3, seen_ms = $4 WHERE project_id = $1 AND finding_id = $2 AND seen_ms IS NULL"
 )
+
+
+async def find_out(
+    tx: Transaction, place: ProjectPlace, kind: FindingKind, body: Mapping[str, object], finding_id: str, now_ms: int
+) -> None:
+    """Keep a finding about the gateway of `place`, and tell of it; the same once more changes nothing."""
+    text = msgspec.json.encode(body).decode()
+    statement = ADD_ONE if kind == "conflict" else ADD_ONCE
+    if await tx.run(statement, place.project_id, finding_id, place.id, kind, text, now_ms):
+        await tell_finding(tx, place.org_id, place.project_id, place.id, kind, finding_id, now_ms)
 
 
 class Finding(msgspec.Struct, frozen=True):

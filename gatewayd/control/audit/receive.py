@@ -22,7 +22,7 @@ from gatewayd.control.audit.batch import (
     check_batch,
 )
 from gatewayd.control.audit.erasure import erase
-from gatewayd.control.audit.findings import ADD_ONCE, ADD_ONE
+from gatewayd.control.audit.findings import find_out
 from gatewayd.control.audit.held import ADD_HEAD, FIND_LOCKED, MOVE, SPANS, SUPERSEDE, HeldHead, Span
 from gatewayd.control.audit.rollup import add as add_rollup
 from gatewayd.control.audit.rollup import summed
@@ -109,7 +109,7 @@ async def _receive(console: Console, place: ProjectPlace, found: ReadRequest, bo
     instance = (place.project_id, place.id, body.instance)
 
     async def work(tx: Transaction) -> _Taken:
-        return await _store(tx, instance, body, batch, day, received_ms, finding_id)
+        return await _store(tx, place, instance, body, batch, day, received_ms, finding_id)
 
     try:
         taken = await console.store.transaction(work)
@@ -125,12 +125,19 @@ async def _receive(console: Console, place: ProjectPlace, found: ReadRequest, bo
 
 
 async def _store(
-    tx: Transaction, instance: tiles.Instance, body: AuditBody, batch: CheckedBatch, day: date, now_ms: int, finding_id: str
+    tx: Transaction,
+    place: ProjectPlace,
+    instance: tiles.Instance,
+    body: AuditBody,
+    batch: CheckedBatch,
+    day: date,
+    now_ms: int,
+    finding_id: str,
 ) -> _Taken:
     """In one transaction: rows, leaves, head. Raises _Contradicted, _DoesNotFollow, RowsRefused."""
     head = await tx.row(HeldHead, FIND_LOCKED, *instance)
     if head is None:
-        head = await _begin(tx, instance, body, now_ms, finding_id)
+        head = await _begin(tx, place, instance, body, now_ms, finding_id)
     if head.first_seq != body.first_seq:
         raise RowsRefused(f"first_seq: found {body.first_seq}, the instance began at {head.first_seq}")
     start = body.from_seq - body.first_seq
@@ -161,13 +168,15 @@ async def _store(
     await tiles.write(tx, instance, tiles.added(head.size, last, new.leaves))
     await add_rollup(tx, instance[0], summed(new.counted))
     await statement_days.add(tx, instance[0], day_number(day), new.calls)
-    await _compare_notes(tx, instance, head.size, tree, finding_id, now_ms)
+    await _compare_notes(tx, place, instance, head.size, tree, finding_id, now_ms)
     if batch.erased:
         await erase(tx, instance, batch.erased, day)
     return _Taken(tree.size, tree.root())
 
 
-async def _begin(tx: Transaction, instance: tiles.Instance, body: AuditBody, now_ms: int, finding_id: str) -> HeldHead:
+async def _begin(
+    tx: Transaction, place: ProjectPlace, instance: tiles.Instance, body: AuditBody, now_ms: int, finding_id: str
+) -> HeldHead:
     """An instance that nothing is held of: from its first row on, or from where both sides have lost what was before."""
     gap = CompactRange()
     if body.from_seq != body.first_seq:
@@ -185,10 +194,10 @@ async def _begin(tx: Transaction, instance: tiles.Instance, body: AuditBody, now
         filled = {at: bytes((gap.size >> 8 * (at >> 56)) % tiles.TILE * HASH_BYTES) for at in tiles.edge(gap.size)}
         await tiles.write(tx, instance, filled)
         text = {"instance": name, "from": body.first_seq, "to": body.from_seq - 1}
-        await tx.run(ADD_ONCE, project_id, finding_id, gateway_id, "gap", msgspec.json.encode(text).decode(), now_ms)
+        await find_out(tx, place, "gap", text, finding_id, now_ms)
     elif newest is not None and body.first_seq < newest.first_seq + newest.size:
         text = {"instance": newest.instance, "held_to": newest.first_seq + newest.size - 1, "from": body.first_seq, "new": name}
-        await tx.run(ADD_ONCE, project_id, finding_id, gateway_id, "fork", msgspec.json.encode(text).decode(), now_ms)
+        await find_out(tx, place, "fork", text, finding_id, now_ms)
     await tx.run(SUPERSEDE, project_id, gateway_id, name, now_ms)
     return HeldHead(name, body.first_seq, gap.size, gap.root(), gap.encode(), now_ms)
 
@@ -201,20 +210,26 @@ async def _compare(tx: Transaction, instance: tiles.Instance, start: int, leaves
 
 
 async def _compare_notes(
-    tx: Transaction, instance: tiles.Instance, before: int, tree: CompactRange, finding_id: str, now_ms: int
+    tx: Transaction,
+    place: ProjectPlace,
+    instance: tiles.Instance,
+    before: int,
+    tree: CompactRange,
+    finding_id: str,
+    now_ms: int,
 ) -> None:
     """Heads that the gateway signed over rows which have come now."""
     for kept in await tx.rows(KeptNote, BETWEEN, *instance, before, tree.size):
         root = await tiles.root_at(tx, instance, kept.size)
         if kept.head.root != root:
             text = {"instance": instance[2], "size": kept.size}
-            await tx.run(ADD_ONCE, instance[0], finding_id, instance[1], "head", msgspec.json.encode(text).decode(), now_ms)
+            await find_out(tx, place, "head", text, finding_id, now_ms)
 
 
 async def _conflict(console: Console, place: ProjectPlace, found: ReadRequest, body: AuditBody, seq: int) -> Reply:
     instance = (place.project_id, place.id, body.instance)
     finding_id, now_ms = console.new_id(), console.now_ms()
-    text = msgspec.json.encode({"instance": body.instance, "seq": seq}).decode()
+    text = {"instance": body.instance, "seq": seq}
 
     async def work(tx: Transaction) -> Conflict:
         head = await tx.row(HeldHead, FIND_LOCKED, *instance)
@@ -222,7 +237,7 @@ async def _conflict(console: Console, place: ProjectPlace, found: ReadRequest, b
         index = seq - head.first_seq
         (leaf,) = await tiles.leaves_between(tx, instance, index, index + 1)
         proof = await tiles.prove(tx, instance, index, head.size)
-        await tx.run(ADD_ONE, place.project_id, finding_id, place.id, "conflict", text, now_ms)
+        await find_out(tx, place, "conflict", text, finding_id, now_ms)
         return Conflict(
             gateway=place.id, instance=body.instance, request=found.digest, seq=seq, leaf=leaf.hex(),
             proof=tuple(each.hex() for each in proof), head=TreeHead(body.instance, head.size, head.root.hex()),

@@ -10,6 +10,7 @@ import trio
 
 from gatewayd.control.audit import rollup, statement_days
 from gatewayd.control.console import Console
+from gatewayd.control.organisation.every import every_organisation
 from gatewayd.control.projects.find import FIRST_ID
 from gatewayd.control.store.days import DAYS, day_from, day_number, day_of, drop_days
 from gatewayd.control.store.lease import run_leased
@@ -20,7 +21,6 @@ EVERY_S: Final = 3600.0
 _MOST: Final = 500
 _CHUNK: Final = 5000
 
-ORGANISATIONS: Final = Statement("SELECT org_id FROM organisations WHERE org_id > $1 ORDER BY org_id LIMIT $2")
 PROJECTS: Final = Statement(
     "SELECT org_id, project_id, retention_days FROM projects WHERE org_id = $1 AND project_id > $2 ORDER BY project_id LIMIT $3"
 )
@@ -32,10 +32,6 @@ FORGET_DETAILS: Final = DayStatement(
     "DELETE FROM {details} WHERE project_id = $1 AND (gateway_id, instance, seq) IN"
     " (SELECT gateway_id, instance, seq FROM {details} WHERE project_id = $1 LIMIT $2)"
 )
-
-
-class _Organisation(msgspec.Struct, frozen=True):
-    org_id: str
 
 
 class KeptProject(msgspec.Struct, frozen=True):
@@ -80,14 +76,11 @@ async def forget(console: Console) -> None:
 async def kept_projects(console: Console) -> list[KeptProject]:
     """Of all organisations, deleted ones too: their events go as they would have."""
     found: list[KeptProject] = []
-    org_id = FIRST_ID
-    while organisations := await console.store.rows(_Organisation, ORGANISATIONS, org_id, _MOST):
-        for organisation in organisations:
-            project_id = FIRST_ID
-            while projects := await console.store.rows(KeptProject, PROJECTS, organisation.org_id, project_id, _MOST):
-                found += projects
-                project_id = projects[-1].project_id
-        org_id = organisations[-1].org_id
+    for org_id in await every_organisation(console.store):
+        project_id = FIRST_ID
+        while projects := await console.store.rows(KeptProject, PROJECTS, org_id, project_id, _MOST):
+            found += projects
+            project_id = projects[-1].project_id
     return found
 
 

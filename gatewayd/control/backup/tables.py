@@ -19,7 +19,18 @@ from gatewayd.control.store.store import Transaction
 PIECE_BYTES: Final = 4 << 20
 
 LEFT_OUT: Final = frozenset(
-    {"challenges", "engine_tokens", "enrol_tokens", "leases", "one_time_links", "replicas", "sessions", "throttles"}
+    {
+        "challenges",
+        "engine_tokens",
+        "enrol_tokens",
+        "leases",
+        "notification_deliveries",
+        "notification_due",
+        "one_time_links",
+        "replicas",
+        "sessions",
+        "throttles",
+    }
 )
 """Tables whose rows stay behind: what works once, or ends when somebody signs out, would work again after a restore."""
 

@@ -74,7 +74,7 @@ async def poll(console: Console, place: ProjectPlace, found: ReadRequest, stop: 
     except DocumentRefused:
         message = "this control plane does not know all that the gateway reports; upgrade the control plane first"
         return refusal(console, place.id, found.digest, "status", message)
-    await reported.keep(console, gateway, body)
+    await reported.keep(console, place.org_id, gateway, body)
     if body.newest is not None or body.acks:
         await go_on_above(console, place, body)
     return await _held(console, place, found, body, stop)
@@ -92,7 +92,7 @@ async def _ordered(console: Console, place: ProjectPlace, found: ReadRequest) ->
         if order == "next":
             await runs.keep(tx, gateway, found, now_ms)
         elif order == "duplicated":
-            await runs.mark_duplicated(tx, gateway, found, finding_id, now_ms)
+            await runs.mark_duplicated(tx, place, gateway, found, finding_id, now_ms)
             gateway = msgspec.structs.replace(gateway, standing="duplicated")
         return order, gateway
 

@@ -8,6 +8,7 @@ import msgspec
 from gatewayd.control.audit.witness import keep_note
 from gatewayd.control.console import Console
 from gatewayd.control.gateways.gateway import Gateway
+from gatewayd.control.notifications.sources import tell_gateway
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.link.formats.status import DatabaseStatus, PollBody
@@ -26,8 +27,8 @@ CHANGED: Final = Statement(
 )
 
 
-async def keep(console: Console, gateway: Gateway, body: PollBody) -> None:
-    now_ms = console.now_ms()
+async def keep(console: Console, org_id: str, gateway: Gateway, body: PollBody) -> None:
+    now_ms, event_id = console.now_ms(), console.new_id()
     problem = body.problem
     reason = f"{problem.check}: {problem.error}"[:_REASON].replace("\0", "") if problem is not None else None
     has_moved = body.version != (gateway.bundle_version or 0)
@@ -52,6 +53,8 @@ async def keep(console: Console, gateway: Gateway, body: PollBody) -> None:
             await tx.run(
                 CHANGED, gateway.project_id, gateway.gateway_id, now_ms, body.state, body.version or None, reason
             )  # fmt: skip
+        if body.state == "halted" and gateway.state != "halted":
+            await tell_gateway(tx, org_id, gateway.project_id, gateway.gateway_id, "gateway.halted", event_id, now_ms)
         if body.note is not None:
             await keep_note(tx, gateway.project_id, gateway.gateway_id, gateway.key, body.note, now_ms)
 

@@ -4,9 +4,7 @@ the last acknowledgements, each with our own signature (docs/link-protocol.md, P
 
 from typing import Final
 
-import msgspec
-
-from gatewayd.control.audit.findings import ADD_ONCE
+from gatewayd.control.audit.findings import find_out
 from gatewayd.control.console import Console
 from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
@@ -50,8 +48,7 @@ async def go_on_above(console: Console, place: ProjectPlace, body: PollBody) -> 
             held = int(await tx.value(HELD, place.project_id, place.id, ack.instance) or 0)
             if held < ack.size:
                 found = {"instance": ack.instance, "acknowledged": ack.size, "held": held}
-                text = msgspec.json.encode(found).decode()
-                await tx.run(ADD_ONCE, place.project_id, finding_id, place.id, "lost", text, now_ms)
+                await find_out(tx, place, "lost", found, finding_id, now_ms)
 
     await console.store.transaction(work)
 

@@ -6,8 +6,9 @@ from typing import Final
 
 import msgspec
 
-from gatewayd.control.audit.findings import ADD as ADD_FINDING
+from gatewayd.control.audit.findings import find_out
 from gatewayd.control.gateways.gateway import SET_STANDING, Gateway
+from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 from gatewayd.link.formats.requests import RUNS_KEPT, PollsBefore, ReadRequest
@@ -48,9 +49,11 @@ async def keep(tx: Transaction, gateway: Gateway, found: ReadRequest, now_ms: in
     await tx.run(KEEP, *place, request.run, request.n, request.ts, bytes.fromhex(found.digest))
 
 
-async def mark_duplicated(tx: Transaction, gateway: Gateway, found: ReadRequest, finding_id: str, now_ms: int) -> None:
+async def mark_duplicated(
+    tx: Transaction, place: ProjectPlace, gateway: Gateway, found: ReadRequest, finding_id: str, now_ms: int
+) -> None:
     """Until a person decides, neither of the two is believed."""
     note = "two processes use this gateway's identity; retire it and enrol a new one, or let it go on once only one is left"
     await tx.run(SET_STANDING, gateway.project_id, gateway.gateway_id, "duplicated", note)
-    body = msgspec.json.encode({"run": found.request.run, "n": found.request.n, "last_run": gateway.run or ""}).decode()
-    await tx.run(ADD_FINDING, gateway.project_id, finding_id, gateway.gateway_id, "duplicated", body, now_ms)
+    body = {"run": found.request.run, "n": found.request.n, "last_run": gateway.run or ""}
+    await find_out(tx, place, "duplicated", body, finding_id, now_ms)

@@ -2,17 +2,18 @@
 
 The token's algorithm is one of a fixed list, its keys are the issuer's.
 
-A person is found by (provider, subject), never by an address alone: an address is believed only for an invitation that names it,
-or where the provider may make people and the issuer says that the address is verified.
+A person is found by (provider, subject), never by an address alone. An address is believed where the provider says that it is
+verified and it is of a domain that the provider is for; then it makes a new person or, where that is allowed, finds one.
+
+Issuers and endpoints are addresses that people give: they are asked as webhooks are (`outbound/`).
 """
 
 import base64
 import contextlib
 import hashlib
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-import httpx
 import msgspec
 from joserfc import jwt
 from joserfc.errors import JoseError
@@ -20,23 +21,29 @@ from joserfc.jwk import KeySet
 
 from gatewayd.control.console import Console
 from gatewayd.control.keyring.sealing import NONCE_BYTES, Unsealable, key_id, seal, unseal
+from gatewayd.control.outbound.ask import Outbound, Unreachable, url_problem
+from gatewayd.control.people.rights import Role
 from gatewayd.control.projects.find import FIRST_ID
 from gatewayd.control.store.statement import Statement
 
 ALGORITHMS: Final = ["RS256", "ES256", "Ed25519"]
 LIFE_MS: Final = 10 * 60_000
 _SKEW_S: Final = 60
-_SECRET: Final = "oidc secret"
+SECRET: Final = "oidc secret"
 _REPLY_BYTES: Final = 256 * 1024
+_SUBJECT: Final = 255
+T = TypeVar("T")
 
 OF_ANYBODY: Final = Statement("SELECT provider_id, name FROM oidc_providers ORDER BY provider_id LIMIT 20")
 BY_ID: Final = Statement(
-    "SELECT provider_id, org_id, name, issuer, client_id, sealed_secret, new_role FROM oidc_providers WHERE provider_id = $1"
+    "SELECT provider_id, org_id, name, issuer, client_id, sealed_secret, new_role, email_domains, links_accounts"
+    " FROM oidc_providers WHERE provider_id = $1"
 )
 SECRETS: Final = Statement(
     "SELECT provider_id, org_id, sealed_secret FROM oidc_providers WHERE provider_id > $1 ORDER BY provider_id LIMIT 500"
 )
 SEAL_ANEW: Final = Statement("UPDATE oidc_providers SET sealed_secret = $3 WHERE provider_id = $1 AND sealed_secret = $2")
+OF_PERSON: Final = Statement("SELECT person_id FROM oidc_identities WHERE provider_id = $1 AND person_id = $2")
 IDENTITY: Final = Statement("SELECT person_id FROM oidc_identities WHERE provider_id = $1 AND subject = $2")
 ADD_IDENTITY: Final = Statement(
     "INSERT INTO oidc_identities (provider_id, subject, person_id, created_ms) VALUES ($1, $2, $3, $4)"
@@ -55,7 +62,13 @@ class Provider(msgspec.Struct, frozen=True):
     issuer: str
     client_id: str
     sealed_secret: bytes
-    new_role: str | None
+    new_role: Role | None
+    email_domains: str  # JSON list, lower case
+    links_accounts: bool
+
+    def is_for(self, email: str) -> bool:
+        """Whether it is believed for an address of this domain."""
+        return email.rpartition("@")[2].lower() in msgspec.json.decode(self.email_domains, type=list[str])
 
 
 class _Sealed(msgspec.Struct, frozen=True):
@@ -105,7 +118,7 @@ def callback(console: Console) -> str:
 
 async def begin(console: Console, provider: Provider, next_path: str) -> tuple[str, str]:
     """Where the browser goes, and the sealed flow for its cookie. Raises OidcRefused."""
-    metadata = await _metadata(provider.issuer)
+    metadata = await metadata_of(console, provider.issuer)
     state, nonce, verifier = (base64.urlsafe_b64encode(console.entropy(32)).rstrip(b"=").decode() for _ in range(3))
     flow = Flow(provider.provider_id, state, nonce, verifier, next_path, console.now_ms() + LIFE_MS)
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
@@ -141,21 +154,24 @@ async def seal_providers_anew(console: Console) -> None:
             if key_id(each.sealed_secret) == ring.current.key_id:
                 continue
             with contextlib.suppress(Unsealable):
-                secret = unseal(ring, _SECRET, each.sealed_secret, each.org_id, each.provider_id)
-                sealed = seal(ring, _SECRET, secret, console.entropy(NONCE_BYTES), each.org_id, each.provider_id)
+                secret = unseal(ring, SECRET, each.sealed_secret, each.org_id, each.provider_id)
+                sealed = seal(ring, SECRET, secret, console.entropy(NONCE_BYTES), each.org_id, each.provider_id)
                 await console.store.run(SEAL_ANEW, each.provider_id, each.sealed_secret, sealed)
 
 
 async def finish(console: Console, provider: Provider, flow: Flow, code: str) -> Claims:
     """Exchange the code and check the token: signature, algorithm, issuer, audience, expiry, nonce. Raises OidcRefused."""
-    metadata = await _metadata(provider.issuer)
-    secret = unseal(console.secrets.kms, _SECRET, provider.sealed_secret, provider.org_id, provider.provider_id).decode()
+    metadata = await metadata_of(console, provider.issuer)
+    try:
+        secret = unseal(console.secrets.kms, SECRET, provider.sealed_secret, provider.org_id, provider.provider_id).decode()
+    except Unsealable:
+        raise OidcRefused("the provider's secret cannot be opened: CONTROL_KMS_KEY lacks its key") from None
     form = {
         "grant_type": "authorization_code", "code": code, "redirect_uri": callback(console), "client_id": provider.client_id,
         "client_secret": secret, "code_verifier": flow.verifier,
     }  # fmt: skip
-    tokens = msgspec.json.decode(await _ask("POST", metadata.token_endpoint, form), type=_Tokens)
-    keys = msgspec.json.decode(await _ask("GET", metadata.jwks_uri))
+    tokens = await _ask(console, "POST", metadata.token_endpoint, _Tokens, form)
+    keys = await _ask(console, "GET", metadata.jwks_uri, dict[str, Any])
     return check_token(tokens.id_token, keys, provider, flow.nonce, console.now_ms() // 1000)
 
 
@@ -167,16 +183,19 @@ def check_token(token: str, keys: Any, provider: Provider, nonce: str, now_s: in
         raise OidcRefused("the provider's token does not verify") from None
     audience = found.get("aud")
     audiences = audience if isinstance(audience, list) else [audience]
-    expiry = found.get("exp")
+    expiry, begins = found.get("exp"), found.get("nbf", now_s)
     holds = (
         found.get("iss") == provider.issuer
         and provider.client_id in audiences
         and (len(audiences) == 1 or found.get("azp") == provider.client_id)
         and isinstance(expiry, int | float)
         and now_s < expiry + _SKEW_S
+        and isinstance(begins, int | float)
+        and begins <= now_s + _SKEW_S
         and found.get("nonce") == nonce
         and isinstance(found.get("sub"), str)
-        and found["sub"] != ""
+        and 0 < len(found["sub"]) <= _SUBJECT
+        and "\0" not in found["sub"]
     )
     if not holds:
         raise OidcRefused("the provider's token is not for this sign-in")
@@ -189,19 +208,28 @@ def check_token(token: str, keys: Any, provider: Provider, nonce: str, now_s: in
     )
 
 
-async def _metadata(issuer: str) -> _Metadata:
-    found = msgspec.json.decode(await _ask("GET", issuer.rstrip("/") + "/.well-known/openid-configuration"), type=_Metadata)
+async def metadata_of(console: Console, issuer: str) -> _Metadata:
+    """What the issuer says of itself. Raises OidcRefused."""
+    found = await _ask(console, "GET", issuer.rstrip("/") + "/.well-known/openid-configuration", _Metadata)
     if found.issuer != issuer:
         raise OidcRefused("the provider names another issuer than was configured")
+    if url_problem(found.authorization_endpoint) is not None:
+        raise OidcRefused("the provider's authorization_endpoint is no address")
     return found
 
 
-async def _ask(method: str, url: str, form: dict[str, str] | None = None) -> bytes:
+async def _ask(console: Console, method: str, url: str, shape: type[T], form: dict[str, str] | None = None) -> T:
+    """The JSON of an answer. Raises OidcRefused."""
+    body, headers = urlencode(form or {}).encode(), {"accept": "application/json"}
+    if form is not None:
+        headers["content-type"] = "application/x-www-form-urlencoded"
     try:
-        async with httpx.AsyncClient(timeout=10, follow_redirects=False, trust_env=False) as client:
-            answer = await client.request(method, url, data=form)
-    except httpx.HTTPError as error:
-        raise OidcRefused(f"the provider does not answer ({type(error).__name__})") from None
-    if answer.status_code != 200 or len(answer.content) > _REPLY_BYTES:
-        raise OidcRefused(f"the provider answered {answer.status_code}")
-    return answer.content
+        answer = await Outbound(console.settings.outbound_networks).ask(method, url, body, headers, most_bytes=_REPLY_BYTES)
+    except Unreachable as unreachable:
+        raise OidcRefused(f"the provider cannot be asked: {unreachable}") from None
+    if answer.status != 200:
+        raise OidcRefused(f"the provider answered {answer.status}")
+    try:
+        return msgspec.json.decode(answer.body, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise OidcRefused("the provider's answer is not what OpenID Connect says") from None

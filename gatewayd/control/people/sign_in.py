@@ -119,5 +119,7 @@ async def _slowed(call: Call) -> None:
 
 
 async def _page(call: Call, next_path: str, email: str = "", problem: str | None = None, status: int = 200) -> Answer:
-    providers = await call.console.store.rows(ProviderName, OF_ANYBODY)
+    # Where there are many organisations, the list would show each one's name and offer strangers' providers to everybody.
+    is_one = call.console.settings.self_host
+    providers = await call.console.store.rows(ProviderName, OF_ANYBODY) if is_one else []
     return page(call, _PAGE, status, next=next_path, email=email, problem=problem, providers=providers)

@@ -52,7 +52,7 @@ async def run_leased(store: Store, name: str, owner: str, work: Callable[[int], 
             fence = await take(store, name, owner, for_s)
             if fence is not None:
                 await _held(store, name, owner, fence, work, for_s)
-        except StoreUnavailable:
+        except* StoreUnavailable:  # `work` fails inside of a nursery
             pass  # told by readiness; the next round asks again
         await trio.sleep(for_s / 3)
 

@@ -14,6 +14,7 @@ import msgspec
 
 from gatewayd.audit.tree import CompactRange
 from gatewayd.control.console import Console
+from gatewayd.control.notifications.sources import tell_act
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
 
@@ -79,7 +80,9 @@ def new_organisation_trail(console: Console) -> NewTrail:
 
 
 async def record(tx: Transaction, org_id: str, act: Act, event_id: str, salt: bytes, now_ms: int) -> None:
-    """Append the act, in the transaction that does it. `event_id` and `salt` are made before it, for it may run again."""
+    """Append the act, in the transaction that does it, and queue who is told of it.
+
+    `event_id` and `salt` are made before the transaction, for it may run again."""
     head = await tx.row(_Head, HEAD, org_id)
     assert head is not None, "an organisation has its tree from its first moment"
     tree = CompactRange.decode(head.size, head.frontier)
@@ -98,6 +101,10 @@ async def record(tx: Transaction, org_id: str, act: Act, event_id: str, salt: by
     )  # fmt: skip
     if not await tx.run(MOVE, org_id, head.size, tree.size, tree.encode()):
         raise AssertionError("the head moved under a row lock")
+    await tell_act(
+        tx, org_id, act.action, person_id=act.person_id, project_id=act.project_id, target=act.target, details=act.details,
+        event_id=event_id, now_ms=now_ms,
+    )  # fmt: skip
 
 
 def canonical(value: object) -> str:

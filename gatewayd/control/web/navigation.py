@@ -32,6 +32,8 @@ OF_ORGANISATION: Final = (
     Section("Check a proof", "/verify", None),
     Section("People", "/people", "org.read"),
     Section("API keys", "/keys", "org.read"),
+    Section("Notifications", "/notifications", "org.settings"),
+    Section("Sign-in", "/sign-in-providers", "org.settings"),
     Section("What people did", "/trail", "org.audit"),
     Section("Settings", "/settings", "org.settings"),
 )

@@ -19,6 +19,7 @@ SAID: Final = {
     "resumed": "Resumed. Gateways answer again from their next poll on.",
     "all-paused": "Every project is paused. Gateways refuse every call from their next poll on.",
     "all-resumed": "Every project answers again, from its gateways' next poll on.",
+    "tested": "Queued. What it answers is in the list below within seconds.",
     "seen": "Noted that you have seen it.",
     "cleared": "Cleared.",
     "published": "Published. Gateways enforce it from their next poll on.",

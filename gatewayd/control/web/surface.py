@@ -19,9 +19,9 @@ from werkzeug.routing import Map
 from gatewayd import log
 from gatewayd.control.console import Console
 from gatewayd.control.organisation.caps import CapReached
+from gatewayd.control.outbound.addresses import Network
 from gatewayd.control.people.throttle import Throttled
 from gatewayd.control.projects.visible import visible
-from gatewayd.control.settings import Network
 from gatewayd.control.store.failures import StoreUnavailable
 from gatewayd.control.web import gate, operators
 from gatewayd.control.web.answer import Answer, Redirect, Refusal, json

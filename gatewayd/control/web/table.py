@@ -19,8 +19,11 @@ from gatewayd.control.databases.forms import ROUTES as DATABASE_FORMS
 from gatewayd.control.databases.routes import ROUTES as DATABASES
 from gatewayd.control.gateways.link_service import PREFIX, link_service
 from gatewayd.control.gateways.routes import ROUTES as GATEWAYS
+from gatewayd.control.notifications.page_routes import ROUTES as NOTIFICATION_PAGES
+from gatewayd.control.notifications.routes import ROUTES as NOTIFICATIONS
 from gatewayd.control.organisation.routes import ROUTES as ORGANISATION
 from gatewayd.control.organisation.settings import ROUTES as SETTINGS
+from gatewayd.control.people.providers import ROUTES as PROVIDERS
 from gatewayd.control.people.routes import ROUTES as PEOPLE
 from gatewayd.control.policies.page_routes import ROUTES as POLICY_PAGES
 from gatewayd.control.policies.proposal_routes import ROUTES as POLICY_PROPOSALS
@@ -49,6 +52,9 @@ _ROUTES: Final[tuple[Route, ...]] = (
     *ACCOUNT,
     *ORGANISATION,
     *SETTINGS,
+    *PROVIDERS,
+    *NOTIFICATIONS,
+    *NOTIFICATION_PAGES,
     *TRAIL,
     *TRAIL_PAGE,
     *API_KEYS,
