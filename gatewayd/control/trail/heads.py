@@ -11,9 +11,8 @@ import trio
 
 from gatewayd import log
 from gatewayd.audit.tree import CompactRange, inclusion_proof
-from gatewayd.control.audit.retention import ORGANISATIONS
 from gatewayd.control.console import Console
-from gatewayd.control.projects.find import FIRST_ID
+from gatewayd.control.organisation.every import every_organisation
 from gatewayd.control.store.lease import run_leased
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store
@@ -21,7 +20,6 @@ from gatewayd.control.trail.proof import TrailHead, sign_head
 from gatewayd.control.trust.signing import signers
 
 EVERY_S: Final = 60.0
-_MOST: Final = 500
 _LEAVES: Final = 5000
 
 HEAD: Final = Statement("SELECT instance, size, frontier FROM org_heads WHERE org_id = $1")
@@ -36,10 +34,6 @@ class KeptHead(msgspec.Struct, frozen=True):
     size: int
     note: str
     made_ms: int
-
-
-class _Organisation(msgspec.Struct, frozen=True):
-    org_id: str
 
 
 class _Held(msgspec.Struct, frozen=True):
@@ -65,17 +59,14 @@ async def keep_heads(console: Console) -> None:
 
 async def keep(console: Console) -> None:
     """One round: a head for each organisation in which something was done since its last one."""
-    org_id = FIRST_ID
-    while organisations := await console.store.rows(_Organisation, ORGANISATIONS, org_id, _MOST):
-        for each in organisations:
-            kept = await console.store.row(KeptHead, KEPT, each.org_id, 1)
-            head = await head_of(console.store, each.org_id)
-            if head is None or head.size == (kept.size if kept is not None else 0):
-                continue
-            note = sign_head(head, signers(console.secrets.signing)[0])
-            if await console.store.run(KEEP, each.org_id, head.size, note, console.now_ms()):
-                log.info(log.TRAIL_HEAD, organisation=each.org_id, size=head.size, note=note)
-        org_id = organisations[-1].org_id
+    for org_id in await every_organisation(console.store):
+        kept = await console.store.row(KeptHead, KEPT, org_id, 1)
+        head = await head_of(console.store, org_id)
+        if head is None or head.size == (kept.size if kept is not None else 0):
+            continue
+        note = sign_head(head, signers(console.secrets.signing)[0])
+        if await console.store.run(KEEP, org_id, head.size, note, console.now_ms()):
+            log.info(log.TRAIL_HEAD, organisation=org_id, size=head.size, note=note)
 
 
 async def head_of(store: Store, org_id: str, size: int | None = None) -> TrailHead | None:
