@@ -77,6 +77,7 @@ bench: $(VENV)/.dev  ## the same work on gatewayd and, where npm is, on its peer
 	@$(BIN)/python -m tests.bench.run
 	@$(BIN)/python -m tests.bench.bench_audit
 	@$(BIN)/python -m tests.bench.bench_store
+	@$(BIN)/python -m tests.bench.bench_link
 
 soak: $(VENV)/.dev  ## the long runs: faults, canaries, fresh examples, then generated statements for MINUTES (60)
 	@$(BIN)/pytest -m soak --timeout 0 --hypothesis-profile soak tests
