@@ -55,6 +55,11 @@ async def begin(browser: Browser, provider_id: str, next_path: str = "/account")
     return answer.headers["location"]
 
 
+def flow_of(browser: Browser) -> str:
+    """The name of the cookie that carries a sign-in that has begun."""
+    return browser.session.replace("gatewayd", "gatewayd-oidc")
+
+
 def state_in(address: str) -> str:
     return httpx.URL(address).params["state"]
 
@@ -75,11 +80,11 @@ async def test_somebody_new_joins_and_is_known_again(
 ) -> None:
     provider_id = await add(owner, provider)
     first, second = plane.browser(), plane.browser()
-    first.cookies["gatewayd"] = "fixed-by-somebody-else"
+    first.cookies[first.session] = "fixed-by-somebody-else"
     answer = await sign_in(first, provider, provider_id)
     assert (answer.status_code, answer.headers["location"]) == (303, "/account")
-    assert first.cookies["gatewayd"] != "fixed-by-somebody-else"
-    assert "gatewayd-oidc" not in first.cookies, "the flow is over"
+    assert first.cookies[first.session] != "fixed-by-somebody-else"
+    assert flow_of(first) not in first.cookies, "the flow is over"
     assert "Grace Hopper" in (await first.get("/account")).text
     assert "reviewer" in (await owner.get("/people")).text
     assert "person.joined" in (await owner.get("/trail")).text
@@ -145,7 +150,7 @@ async def test_tokens_that_do_not_hold_let_nobody_in(
         browser = plane.browser()
         answer = await sign_in(browser, provider, provider_id, **wrong)
         assert answer.status_code == 403, wrong
-        assert "gatewayd" not in browser.cookies, wrong
+        assert browser.session not in browser.cookies, wrong
     for sign in (none, with_public_key, by_another, by_its_own_key, changed, weak, not_a_token):
         answer = await sign_in(plane.browser(), provider, provider_id, sign)
         assert answer.status_code == 403, sign
@@ -185,12 +190,12 @@ async def test_an_answer_belongs_to_the_browser_and_the_flow_that_began_it(
     mixed = await come_back(browser, state_in(address), provider.grant(address), "&iss=https://other.example")
     assert mixed.status_code == 403, "RFC 9207"
     address = await begin(browser, provider_id)
-    held, code = browser.cookies["gatewayd-oidc"], provider.grant(address)
-    browser.cookies["gatewayd-oidc"] = held[:-4] + "AAAA"
+    held, code = browser.cookies[flow_of(browser)], provider.grant(address)
+    browser.cookies[flow_of(browser)] = held[:-4] + "AAAA"
     assert (await come_back(browser, state_in(address), code)).status_code == 403
-    browser.cookies["gatewayd-oidc"] = held
+    browser.cookies[flow_of(browser)] = held
     assert (await come_back(browser, state_in(address), code)).status_code == 303
-    browser.cookies["gatewayd-oidc"] = held
+    browser.cookies[flow_of(browser)] = held
     assert (await come_back(browser, state_in(address), code)).status_code == 403, "a code works once"
     assert LIFE_MS == 600_000
 
