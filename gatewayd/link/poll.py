@@ -5,6 +5,7 @@ and names this very request; an answer without a good freshness statement is no 
 """
 
 import contextlib
+import enum
 import random
 from collections.abc import Callable
 from typing import Final
@@ -39,6 +40,15 @@ KEEP_FRESHNESS_MS: Final = 60_000
 LOOK_S: Final = 1.0
 
 
+class Untold(enum.Enum):
+    """The control plane has not said what it holds of the audit."""
+
+    UNTOLD = "untold"
+
+
+UNTOLD: Final = Untold.UNTOLD
+
+
 class AuditHeads(msgspec.Struct, frozen=True):
     """What the poll says of the audit: the file's own head, what was acknowledged, and the newest acks as they came."""
 
@@ -62,9 +72,11 @@ class Poll:
         dice: random.Random | None = None,
     ) -> None:
         self.trust = trust
-        self.held: TreeHead | None = None
+        self.held: TreeHead | Untold | None = UNTOLD
         self.answered = trio.Event()
         """Set by the first good answer."""
+        self.known = trio.Event()
+        """Set by that, or by the first refusal of what this gateway reports: the control plane takes its audit all the same."""
         self._control = control
         self._gateway = gateway
         self._enforcement = enforcement
@@ -172,6 +184,7 @@ class Poll:
             taken = await self._enforcement.take(bytes(answer.bundle), self.trust, control.clock.now_ms())
         await self._heard(freshness)
         self.answered.set()
+        self.known.set()
         return taken
 
     async def _walk(self, answer: PollAnswer) -> None:
@@ -218,6 +231,7 @@ class Poll:
             return self._jittered(LEAST_S)
         if refusal.reason == "status":
             self._standing.status_refused(refusal.message)
+            self.known.set()
             return self._jittered(CUT_S)
         return self._jittered(LEAST_S)
 

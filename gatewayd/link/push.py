@@ -27,7 +27,7 @@ from gatewayd.link.formats.documents import DocumentRefused
 from gatewayd.link.formats.rows import BATCH_ROWS
 from gatewayd.link.formats.trust import Trust
 from gatewayd.link.parting import Parting, parting_at
-from gatewayd.link.poll import AuditHeads
+from gatewayd.link.poll import UNTOLD, AuditHeads, Untold
 from gatewayd.link.retention import prune
 
 READY_ROWS: Final = 500
@@ -68,7 +68,7 @@ class Push:
         self._terms = terms
         self._dice = dice or random.Random()
         self._position: Position | None = None
-        self._held: Callable[[], TreeHead | None] = lambda: None
+        self._held: Callable[[], TreeHead | Untold | None] = lambda: None
         self._acked: TreeHead | None = None
         self._ack: bytes | None = None
         self._at_most = BATCH_ROWS
@@ -86,8 +86,9 @@ class Push:
         """For the poll."""
         return AuditHeads(acked=self._acked, acks=(self._ack,) if self._ack is not None else ())
 
-    async def run(self, held: Callable[[], TreeHead | None]) -> None:
-        """Sends until cancelled. `held` gives what the control plane has of this gateway's instance, as of its last answer."""
+    async def run(self, held: Callable[[], TreeHead | Untold | None]) -> None:
+        """Sends until cancelled. `held` gives what the control plane has of this gateway's instance, as of its last answer;
+        where that was not told, what it acknowledged counts."""
         self._held = held
         self._audit.only_acknowledged = True
         await self._until_possible(self._begin)
@@ -121,7 +122,9 @@ class Push:
         acked = meta.acked.size if meta.acked is not None else 0
         instance, size = str(meta.instance), acked
         earlier = {str(each.instance): each.size for each in meta.previous_instances}
-        if held is not None and held.instance in earlier:
+        if held is UNTOLD:
+            pass
+        elif held is not None and held.instance in earlier:
             # The file went on as a new instance while nobody pushed: it was restored, or lost rows, or the identity was rotated.
             # What is left of the old one goes first.
             named: dict[str, str | int] = {"from": held.instance, "instance": instance, "seq": meta.first_seq}

@@ -204,6 +204,6 @@ class Link:
         await poll.run()
 
     async def _push(self, poll: Poll, push: Push) -> None:
-        """From the first answer on: it says what the control plane holds."""
-        await poll.answered.wait()
+        """From the first answer on: it says what the control plane holds, unless it knows less than this gateway reports."""
+        await poll.known.wait()
         await push.run(lambda: poll.held)

@@ -85,4 +85,5 @@ async def test_a_newer_gateway_is_told_to_wait_for_the_control_plane_and_keeps_i
         assert (await agent.query(SQL))["rows"] == [{"count": 20}]
         assert (await agent.query("SELECT * FROM payroll"))["policy_rule"] == "table_access"
         assert await gateway.ready() == (200, "ready")
+        await project.audited(2)
         assert await gateway.stop() == 0
