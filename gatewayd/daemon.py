@@ -23,7 +23,6 @@ from gatewayd import process_memory as memory
 from gatewayd.audit.events import DEFAULT_DATABASE
 from gatewayd.audit.service import Audit, AuditFileLocked, AuditFileUnusable, AuditUnavailable, IdentityRefused, open_audit
 from gatewayd.config.crash import Foreseen, end_of
-from gatewayd.config.environment import UNIX_HOST
 from gatewayd.config.exit_codes import UNAVAILABLE
 from gatewayd.config.settings import Settings
 from gatewayd.corridor.databases import Databases, check_masks
@@ -249,6 +248,7 @@ class _Daemon:
     async def _listen_http(
         self, dispatch: Dispatch, gateway: Gateway, reloader: Reloader, announce: Announce, listener: trio.Nursery
     ) -> None:
+        from gatewayd.http.listeners import why_not
         from gatewayd.operators.http_service import HttpService
 
         settings = self._settings
@@ -256,12 +256,8 @@ class _Daemon:
         try:
             port = await listener.start(partial(service.serve, stop=self._stop))
         except OSError as failure:
-            where = settings.host if settings.host.startswith(UNIX_HOST) else f"{settings.host} port {settings.port}"
-            what = "GATEWAY_HOST" if settings.host.startswith(UNIX_HOST) else "PORT"
-            expected = "a path that may be bound" if settings.host.startswith(UNIX_HOST) else "a free port"
-            log.error(
-                log.SERVICE_UNAVAILABLE, error=f"{what}: cannot listen on {where} ({failure.strerror}); expected {expected}"
-            )
+            why = why_not(failure, settings.host, settings.port, host_setting="GATEWAY_HOST", port_setting="PORT")
+            log.error(log.SERVICE_UNAVAILABLE, error=why)
             self.exit_code = UNAVAILABLE
             return
         listener.start_soon(self._drain, service.drain)

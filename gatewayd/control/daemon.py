@@ -35,6 +35,7 @@ from gatewayd.control.store.migrate import MigrationProblem, migrate
 from gatewayd.control.store.store import Store
 from gatewayd.control.trust.documents import TrustProblem
 from gatewayd.control.web.surface import Surface
+from gatewayd.http.listeners import why_not
 from gatewayd.http.server import HttpServer
 from gatewayd.notify.systemd import ServiceManager, feed_watchdog
 from gatewayd.postgres.embedded import EmbeddedUnavailable
@@ -140,8 +141,8 @@ class ControlPlane:
             try:
                 await listener.start(partial(server.serve, settings.host, settings.port, stop=closing))
             except OSError as failure:
-                where = f"{settings.host} port {settings.port}"
-                log.error(log.SERVICE_UNAVAILABLE, error=f"CONTROL_PORT: cannot listen on {where} ({failure.strerror})")
+                why = why_not(failure, settings.host, settings.port, host_setting="CONTROL_HOST", port_setting="CONTROL_PORT")
+                log.error(log.SERVICE_UNAVAILABLE, error=why)
                 self.exit_code = UNAVAILABLE
                 return
             memory.settle()

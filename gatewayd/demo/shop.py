@@ -16,7 +16,17 @@ from gatewayd.postgres.embedded import EmbeddedPostgres, EmbeddedUnavailable
 DATABASE: Final = "shop"
 CONTROL_DATABASE: Final = "control"
 ROLE: Final = "shop_agent"
+ADDRESS: Final = "127.0.0.1"
 _UNFINISHED: Final = "shop_unfinished"
+
+
+def probe(port: int) -> int:
+    """The port, once it is seen that it can be served on; for 0 a free one. Raises OSError."""
+    with socket.socket() as there:
+        there.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        there.bind((ADDRESS, port))
+        found: int = there.getsockname()[1]
+        return found
 
 
 def default_folder() -> Path:
@@ -80,19 +90,16 @@ class Demo:
             self.server.psql(f"CREATE DATABASE {CONTROL_DATABASE}")
         return self.server.url(database=CONTROL_DATABASE)
 
-    def port(self) -> int:
-        """The port of the last time if it is free, so that configured clients find the demo again; else a new free one."""
-        with contextlib.suppress(OSError, ValueError):
-            wanted = int(self._port_path.read_text(encoding="utf-8"))
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(("127.0.0.1", wanted))
-                return wanted
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
+    def port(self, asked: int | None = None) -> int:
+        """`asked`, else that of the last time if it is free, so that configured clients find the demo again, else a free one."""
+        port = asked or self._last_port() or probe(0)
         self._port_path.write_text(f"{port}\n", encoding="utf-8")
         return port
+
+    def _last_port(self) -> int | None:
+        with contextlib.suppress(OSError, ValueError, OverflowError):
+            return probe(int(self._port_path.read_text(encoding="utf-8")))
+        return None
 
     def _make_salt(self) -> None:
         """Once: with another salt masked values would be others."""

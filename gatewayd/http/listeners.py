@@ -4,6 +4,7 @@ A socket from the service manager stays open across a restart: clients queue in 
 without a privilege. A Unix socket has the mode 0660: only gatewayd's account and its group may connect.
 """
 
+import errno
 import os
 import socket
 import stat
@@ -53,6 +54,19 @@ async def close(listener: trio.SocketListener, *, own: bool) -> None:
         with suppress(OSError):
             os.unlink(name)
     await listener.aclose()
+
+
+def why_not(failure: OSError, host: str, port: int, *, host_setting: str, port_setting: str) -> str:
+    """What an operator is told after `open_listeners` failed: the setting to change, what was found, what to do."""
+    if host.startswith(UNIX_HOST):
+        return f"{host_setting}: cannot listen on {host} ({failure.strerror}); expected a path that may be bound"
+    if isinstance(failure, socket.gaierror) or failure.errno == errno.EADDRNOTAVAIL:
+        return f"{host_setting}: {host} is no address of this machine ({failure.strerror}); expected one of its own"
+    if failure.errno == errno.EADDRINUSE:
+        return f"{port_setting}: port {port} of {host} is taken by another program; stop that program, or choose another port"
+    if failure.errno == errno.EACCES:
+        return f"{port_setting}: this account may not listen on port {port} ({failure.strerror}); choose one from 1024 to 65535"
+    return f"{port_setting}: cannot listen on port {port} of {host} ({failure.strerror})"
 
 
 async def open_listeners(host: str, port: int) -> list[trio.SocketListener]:

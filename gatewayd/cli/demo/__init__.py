@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 import click
 
 from gatewayd.config.exit_codes import UNAVAILABLE
-from gatewayd.demo.shop import Demo, default_folder
+from gatewayd.demo.shop import ADDRESS, Demo, default_folder, probe
 from gatewayd.postgres.embedded import EmbeddedUnavailable
 
 Serve = Callable[[Demo, int, bool], int]
@@ -34,6 +34,8 @@ def command(state: Path | None, port: int | None, engine_only: bool) -> None:
     data stays for the next time.
     """
     serve = _engine_only if engine_only else _self_host
+    if port is not None:
+        _free_or_exit(port)
     ending = _ending()
     for number in ending:
         signal.signal(number, _leave)
@@ -41,7 +43,7 @@ def command(state: Path | None, port: int | None, engine_only: bool) -> None:
     try:
         with demo.running():
             try:
-                code = serve(demo, port or demo.port(), signal.SIGHUP in ending)
+                code = serve(demo, demo.port(port), signal.SIGHUP in ending)
             finally:  # PostgreSQL stops within a second; that must not be interrupted
                 _heed_no_more()
     except EmbeddedUnavailable as unavailable:
@@ -50,6 +52,18 @@ def command(state: Path | None, port: int | None, engine_only: bool) -> None:
             click.echo(note, err=True)
         sys.exit(UNAVAILABLE)
     sys.exit(code)
+
+
+def _free_or_exit(port: int) -> None:
+    """Told at once, and with the option's name: the daemons look later, and know of their variables only."""
+    from gatewayd.http.listeners import why_not
+
+    try:
+        probe(port)
+    except OSError as failure:
+        why = why_not(failure, ADDRESS, port, host_setting="--port", port_setting="--port")
+        click.echo(f"gatewayd demo: {why}; without --port it finds a free one", err=True)
+        sys.exit(UNAVAILABLE)
 
 
 def _engine_only(demo: Demo, port: int, hangup_stops: bool) -> int:

@@ -11,7 +11,7 @@ import click
 
 from gatewayd.cli.demo.output import STATEMENTS, first_lines, over_http, title, to_ask
 from gatewayd.cli.load_settings import settings_or_exit
-from gatewayd.demo.shop import Demo
+from gatewayd.demo.shop import ADDRESS, Demo
 
 if TYPE_CHECKING:
     from gatewayd.config.settings import Settings
@@ -24,7 +24,7 @@ def environment(demo: Demo, port: int) -> dict[str, str]:
         "GATEWAY_POLICY_FILE": str(demo.policy_path),
         "GATEWAY_MASK_SALT_FILE": str(demo.salt_path),
         "DB_PATH": str(demo.audit_path),
-        "GATEWAY_HOST": "127.0.0.1",
+        "GATEWAY_HOST": ADDRESS,
         "PORT": str(port),
         "GATEWAY_LOG_LEVEL": os.environ.get("GATEWAY_LOG_LEVEL") or "warning",
         "GATEWAY_TELEMETRY": "0",

@@ -9,7 +9,7 @@ import click
 
 from gatewayd.cli.demo.output import STATEMENTS, first_lines, over_http, to_ask
 from gatewayd.config.exit_codes import CONFIGURATION
-from gatewayd.demo.shop import Demo
+from gatewayd.demo.shop import ADDRESS, Demo
 
 WAITS: Final = ("UPDATE orders SET status = 'shipped' WHERE id = 17", "waits until you approve it in the console")
 
@@ -19,7 +19,7 @@ def environment(demo: Demo, port: int) -> dict[str, str]:
     return {
         "GATEWAY_SELF_HOST": "1",
         "CONTROL_DATABASE_URL": demo.control_database_url,
-        "CONTROL_HOST": "127.0.0.1",
+        "CONTROL_HOST": ADDRESS,
         "CONTROL_PORT": str(port),
         "CONTROL_STATE_DIR": str(demo.folder / "control"),
         "CONTROL_LOG_LEVEL": os.environ.get("CONTROL_LOG_LEVEL") or "warning",
