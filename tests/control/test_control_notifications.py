@@ -106,7 +106,7 @@ async def test_a_write_that_waits_is_told_by_ids_and_names_alone(world: Notified
     for word in ("canary", "payroll", "4711", "UPDATE", "public.orders"):
         assert word not in str([waiting, decided])
     ids = [checked(head, body, secret) for head, body in receiver.requests]
-    assert ids == [each.message_id for each in reversed(await world.deliveries(channel_id))]
+    assert set(ids) == {each.message_id for each in await world.deliveries(channel_id)}
     assert [(each.state, each.answer, each.tries) for each in await world.deliveries(channel_id)] == [("delivered", "204", 1)] * 2
 
 
