@@ -16,6 +16,9 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _IN_THE_CLEAR: Final = ipaddress.IPv6Network("2000::/3")
 """What is handed out of IPv6 as public. The rest is reserved, local, or a way to IPv4."""
+_NOT_GLOBAL: Final = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "168.63.129.16/32")))
+"""What Python 3.11 does not know of the registries, an address of clouds' metadata among it; and one that is public by the
+registry, but which a cloud answers to its own machines as their platform."""
 
 
 def may_reach(text: str, networks: Iterable[Network]) -> bool:
@@ -30,6 +33,8 @@ def may_reach(text: str, networks: Iterable[Network]) -> bool:
     if any(reached in network for network in networks if network.version == reached.version):
         return True
     if isinstance(reached, ipaddress.IPv6Address) and reached not in _IN_THE_CLEAR:
+        return False
+    if any(reached in network for network in _NOT_GLOBAL if network.version == reached.version):
         return False
     return reached.is_global and not reached.is_multicast and not reached.is_reserved
 
