@@ -1,5 +1,6 @@
 """A token's calls and rows of a day, counted over all gateways: a bundle refuses it until midnight once they are used up."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from gatewayd.control.audit import rollup
 from gatewayd.control.console import Console
 from gatewayd.control.policies.issue import NEWEST, BundleRow
+from gatewayd.control.proxy.look_up import look_up
+from gatewayd.control.proxy.write_use import write_use
 from gatewayd.control.store.directory import ProjectPlace
 from gatewayd.control.store.store import Transaction
 from gatewayd.control.tokens.budgets import tell_used_up
@@ -97,3 +100,21 @@ async def test_what_was_used_yesterday_or_in_another_project_does_not_count(worl
     bundle = await newest(world)
     assert bundle.version == before.version
     assert "token_budgets" not in bundle.requires_features
+
+
+async def test_calls_that_were_just_written_still_count_at_the_proxy(world: World) -> None:
+    console = world.console
+    token_id, text = await token(world, "calls", calls=3)
+
+    async def left() -> int:
+        admission = await console.agents.admit(text, partial(look_up, console, text))
+        assert admission is not None
+        assert admission.calls_left is not None
+        return admission.calls_left - console.agents.use.calls(world.project, token_id, admission.day)
+
+    assert await left() == 3
+    for _ in range(2):
+        console.agents.use.count(world.project, token_id, NOW_MS, is_call=True)
+    assert await left() == 1
+    await write_use(console)
+    assert await left() == 1

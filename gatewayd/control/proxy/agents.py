@@ -12,7 +12,7 @@ import msgspec
 import trio
 
 from gatewayd.control.engines.engine import Wanted
-from gatewayd.control.proxy.use import TokenUse
+from gatewayd.control.proxy.use import Counted, TokenUse
 from gatewayd.control.store.failures import StoreUnavailable
 from gatewayd.control.tokens.text import is_token
 
@@ -54,10 +54,15 @@ Look = Callable[[float], Awaitable[Admission | None]]
 
 @final
 class _Held:
-    def __init__(self, admission: Admission, now_s: float) -> None:
+    def __init__(self, admission: Admission, asked_s: float) -> None:
         self.admission: Final = admission
-        self.fresh_until_s = now_s + FRESH_S
-        self.kept_until_s: Final = now_s + KEPT_S
+        self.believed_from_s = asked_s
+        self.kept_until_s: Final = asked_s + KEPT_S
+
+    def is_fresh(self, now_s: float, written_s: float) -> bool:
+        """What a token had left before its calls were written is not what it has left now."""
+        is_of_before = self.admission.calls_left is not None and self.believed_from_s <= written_s
+        return now_s < self.believed_from_s + FRESH_S and not is_of_before
 
 
 @final
@@ -69,28 +74,34 @@ class Agents:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._projects: dict[str, ProjectNow] = {}
         self._looking: Final = trio.CapacityLimiter(_LOOKED_UP_AT_ONCE)
+        self._written_s = float("-inf")
 
     async def admit(self, text: str, look: Look) -> Admission | None:
         """The token's admission; None for one that is unknown, over or revoked. Raises StoreUnavailable."""
         held = self._held.get(text)
-        if held is not None and trio.current_time() < held.fresh_until_s:
+        if held is not None and held.is_fresh(trio.current_time(), self._written_s):
             return held.admission
         if not is_token(text):
             return None
         async with self._looking:
             held = self._held.get(text)
             now_s = trio.current_time()
-            if held is not None and now_s < held.fresh_until_s:  # somebody else has looked meanwhile
+            if held is not None and held.is_fresh(now_s, self._written_s):  # somebody else has looked meanwhile
                 return held.admission
             try:
                 found = await look(now_s)
             except StoreUnavailable:
                 if held is None or now_s >= held.kept_until_s:
                     raise
-                held.fresh_until_s = trio.current_time() + FRESH_S
+                held.believed_from_s = trio.current_time()
                 return held.admission
             self._keep(text, found, now_s)
         return found
+
+    def written(self, counted: Counted) -> None:
+        """The store knows of these calls now, so nothing that it said before holds for tokens that have a bound."""
+        self.use.written(counted)
+        self._written_s = trio.current_time()
 
     def project(self, project_id: str) -> ProjectNow:
         """How the project of an admission stands: one value for all its tokens, so that they agree about its addresses."""

@@ -48,4 +48,4 @@ async def write_use(console: Console) -> None:
             await tx.run(USED, project_id, token_id, used_ms)
 
     await console.store.transaction(work)
-    console.agents.use.written(counted)
+    console.agents.written(counted)
