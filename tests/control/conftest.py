@@ -17,6 +17,7 @@ from gatewayd.control.store.store import Store
 from tests.conftest import Postgres, reserved_port
 from tests.control.browser import Browser
 from tests.control.disturbed import DisturbedStore
+from tests.control.places import MakePlace, empty_places
 from tests.control.two_organisations import TwoOrganisations, build
 
 OWNER = "ada@example.com"
@@ -152,3 +153,10 @@ async def found(browser: Browser, link: str | None, organisation: str = "Analyti
     form = {"organisation": organisation, "email": OWNER, "name": "Ada", "password": PASSWORD}
     answer = await browser.post(browser.path_of(link), form)
     assert answer.status_code == 303, answer.text
+
+
+@pytest.fixture
+def place(postgres: Postgres, tmp_path: Path) -> Iterator[MakePlace]:
+    """Makes places that a backup is restored to."""
+    with empty_places(postgres, tmp_path) as make:
+        yield make

@@ -14,9 +14,7 @@ from gatewayd.control.backup.restore import RestoreProblem, restore
 from gatewayd.control.console import now_ms
 from gatewayd.control.settings import ControlSettings, with_secrets
 from gatewayd.control.store.store import Store
-from tests.control.places import MakePlace, address, place
-
-__all__ = ("place",)
+from tests.control.places import MakePlace, address
 
 
 class Killed(BaseException):

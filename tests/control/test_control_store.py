@@ -12,7 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 from gatewayd.control.console import Console
 from gatewayd.control.store import lease
 from gatewayd.control.store.days import AHEAD_DAYS, day_from, day_number, drop_days, make_days
-from gatewayd.control.store.failures import StoreUnavailable, is_duplicate
+from gatewayd.control.store.failures import StoreLocked, StoreUnavailable, is_duplicate
 from gatewayd.control.store.migrate import Migration, MigrationProblem, known, migrate, state
 from gatewayd.control.store.statement import Copy, Statement
 from gatewayd.control.store.store import Store, Transaction
@@ -61,6 +61,27 @@ async def test_what_a_transaction_raises_undoes_it(store: Store) -> None:
     with pytest.raises(KeyError):
         await store.transaction(work)
     assert await lease.take(store, "undone", ONE) == 1
+
+
+async def test_a_row_that_another_transaction_keeps_makes_the_store_unavailable_for_a_while(
+    store_url: str, postgres: Postgres
+) -> None:
+    postgres.execute("CREATE TABLE counters (name text PRIMARY KEY, n bigint); INSERT INTO counters VALUES ('a', 0)", store_url)
+    store = Store(store_url)
+
+    async def impatient(tx: Transaction) -> None:
+        await tx.define("SET LOCAL lock_timeout = '1ms'")
+        await tx.run(COUNT, "a")
+
+    async def holder(tx: Transaction) -> None:
+        await tx.run(COUNT, "a")
+        with pytest.raises(StoreLocked, match="locked by another"):
+            await store.transaction(impatient)
+
+    await store.transaction(holder)
+    assert await store.value(READ, "a") == 1
+    assert issubclass(StoreLocked, StoreUnavailable)  # which is answered with 503
+    store.close()
 
 
 async def test_a_duplicate_is_told_by_its_sqlstate(store: Store) -> None:

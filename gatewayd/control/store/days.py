@@ -9,9 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 import msgspec
-from asyncpg.exceptions import PostgresError
 
-from gatewayd.control.store.failures import LOCKED, sqlstate
+from gatewayd.control.store.failures import StoreLocked
 from gatewayd.control.store.statement import Statement, details_table, events_table
 from gatewayd.control.store.store import Store, Transaction
 
@@ -81,9 +80,7 @@ async def drop_days(store: Store, before: date, now_ms: int) -> list[date]:
     for day in (day for day in map(day_from, await _days(store)) if day < before):
         try:
             await _drop(store, day, now_ms)
-        except PostgresError as error:
-            if sqlstate(error) != LOCKED:
-                raise
+        except StoreLocked:
             continue
         gone.append(day)
     return gone

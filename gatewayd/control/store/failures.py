@@ -12,7 +12,7 @@ AGAIN: Final = frozenset(
     }
 )
 DUPLICATE: Final = "23505"
-LOCKED: Final = "55P03"
+_LOCKED: Final = "55P03"
 """lock_not_available: somebody held it for longer than our lock_timeout."""
 _CONNECTION_CLASSES: Final = ("08", "57P", "53")
 """Connection exceptions, operator intervention (a restart), insufficient resources (disk full, too many connections)."""
@@ -21,6 +21,10 @@ _READ_ONLY: Final = "25006"
 
 class StoreUnavailable(Exception):
     """The store cannot be used now. The text names no host, user or database."""
+
+
+class StoreLocked(StoreUnavailable):
+    """Somebody else holds what the transaction wants, and for longer than it waits: a replica that was stopped in the middle."""
 
 
 class OutcomeUnknown(StoreUnavailable):
@@ -39,6 +43,10 @@ def is_again(error: BaseException) -> bool:
 def is_duplicate(error: BaseException) -> bool:
     """A row with this key is there already."""
     return sqlstate(error) == DUPLICATE
+
+
+def is_locked(error: BaseException) -> bool:
+    return sqlstate(error) == _LOCKED
 
 
 def is_lost(error: BaseException) -> bool:

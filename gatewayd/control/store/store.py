@@ -19,7 +19,7 @@ import trio
 from asyncpg.exceptions import PostgresError
 
 from gatewayd.control.store.connection import StoreConnection, connect
-from gatewayd.control.store.failures import OutcomeUnknown, StoreUnavailable, is_again, is_lost
+from gatewayd.control.store.failures import OutcomeUnknown, StoreLocked, StoreUnavailable, is_again, is_locked, is_lost
 from gatewayd.control.store.statement import Copy, Statement
 
 Isolation = Literal["READ COMMITTED", "SERIALIZABLE"]
@@ -115,7 +115,8 @@ class Store:
     async def transaction(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run `work` in a transaction and commit, again where that may help.
 
-        Raises what `work` raises (the transaction is rolled back then), StoreUnavailable, or OutcomeUnknown when the connection
+        Raises what `work` raises (the transaction is rolled back then), StoreUnavailable (StoreLocked where another transaction
+        holds what this one wants), or OutcomeUnknown when the connection
         was lost in COMMIT. Cancellation: rolled back, or the outcome is unknown when COMMIT was on its way.
         """
         pause_s = _PAUSE_S
@@ -125,6 +126,8 @@ class Store:
             except OutcomeUnknown:
                 raise
             except (PostgresError, OSError, StoreUnavailable) as error:
+                if is_locked(error):
+                    raise StoreLocked("what the transaction wants is locked by another one") from error
                 lost = is_lost(error) or isinstance(error, StoreUnavailable)
                 if not is_again(error) and not (lost and run < 3):
                     if lost:
