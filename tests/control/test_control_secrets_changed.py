@@ -29,10 +29,8 @@ from tests.conftest import Postgres, reserved_port
 from tests.control.browser import Browser
 from tests.control.conftest import found, serving
 from tests.control.linked_rig import READS, SHOP, WRITES, Agent, At, Project, linked, new_project, until
-from tests.control.places import MakePlace, place
+from tests.control.places import MakePlace
 from tests.control.system.switch import Switch
-
-__all__ = ("place",)
 
 Rings = Mapping[str, list[str]]
 
