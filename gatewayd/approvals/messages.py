@@ -60,6 +60,8 @@ class GateAsk(msgspec.Struct, frozen=True):
     """How many seconds the gateway waits for a decision. A gate that answers `pending` at once is then asked at `/wait`."""
     effect: str = ""
     """A digest of the relations that the statement's names stand for: another table or view of the same name has another one."""
+    contained: bool = False
+    """Held for containment, too: the agent has read foreign text, or that could not be found out (docs/policy.md)."""
 
 
 class Wait(msgspec.Struct, frozen=True):

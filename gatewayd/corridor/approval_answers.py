@@ -45,7 +45,7 @@ def effect_of(statement: Statement, catalog: Catalog) -> str:
     return sha256(repr((sorted(found.items()), missing)).encode()).hexdigest()[:32]
 
 
-def gate_request(query: Query, held: Held, policy: Policy, catalog: Catalog) -> GateAsk:
+def gate_request(query: Query, held: Held, policy: Policy, catalog: Catalog, *, contained: bool) -> GateAsk:
     """The request to the gate, without its preview."""
     statement = held.allowed.statement
     return GateAsk(
@@ -63,6 +63,7 @@ def gate_request(query: Query, held: Held, policy: Policy, catalog: Catalog) -> 
         write_class=held.write_class,
         policy_hash=policy_hash(policy),
         effect=effect_of(statement, catalog),
+        contained=contained,
     )
 
 

@@ -17,6 +17,7 @@ from gatewayd.corridor.known_statements import Known
 from gatewayd.judge import Verdict
 from gatewayd.policy.decide.outcomes import Allowed, Decision, Denied, Held
 from gatewayd.policy.decide.reasons import bounded
+from gatewayd.policy.file.model import Policy
 
 if TYPE_CHECKING:
     from gatewayd.corridor.deciding import Deciding
@@ -110,6 +111,21 @@ class Containing:
         when = datetime.fromtimestamp(tainted.since_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         what = f"its agent has read {tainted.source} of database {tainted.database}, a source of foreign text, at {when}"
         return _told(stricter, f"{what}; {self.taints.cleared_by} can clear that")
+
+    async def holds(self, policy: Policy, allowed: Allowed, query: Query) -> bool:
+        """Whether a held write is one that containment holds, too, whatever else does: a standing grant must not let it run."""
+        if policy.taint is None:
+            return False
+        if allowed.is_contained:
+            return True
+        try:
+            with trio.CancelScope(shield=True):
+                tainted = await self.taints.of(self.taints.grant_of(query.agent), query)
+        except TaintUnknown as unknown:
+            self._has_failed(str(unknown))
+            return True
+        self._has_worked()
+        return tainted is not None
 
     async def mark(self, allowed: Allowed, query: Query, now_ms: int) -> Denied | None:
         """Marks the grant as tainted before rows of the source are sent. Returns a denial if that could not be recorded."""

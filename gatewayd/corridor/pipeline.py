@@ -170,7 +170,8 @@ class _Call:
         if approvals is None or self.tool != "query":
             return answers.NO_GATE
         count = partial(self._preview, held) if policy.approvals.preview else None
-        ask = answers.gate_request(self.query, held, policy, self.deciding.catalog)
+        contained = await self.gateway.containing.holds(policy, held.allowed, self.query)
+        ask = answers.gate_request(self.query, held, policy, self.deciding.catalog, contained=contained)
         began = perf_counter()
         try:
             await self.gateway.audit.recorded(self.query)

@@ -8,6 +8,8 @@ import trio
 from gatewayd.approvals.gate import Unavailable
 from gatewayd.approvals.messages import Approved, Expired, GateAnswer, GateAsk, GateDenied, Outcome, Pending, Wait
 from gatewayd.corridor.answer import Answered, Broken, OnHold, Refused
+from gatewayd.corridor.containing import Containing
+from gatewayd.corridor.kept_taints import KeptTaints
 from tests.approvals.gates import FAR, TABLES, WRITE, ToldGate, approve, held, own_chains, policy, policy_text
 from tests.conftest import Postgres
 from tests.daemon.daemon_rig import chains, kinds
@@ -223,3 +225,26 @@ async def test_a_bound_on_rows_holds_for_all_that_is_touched(
     [chain] = own_chains(tmp_path)
     assert kinds(chain) == "ATTEMPTED ALLOW FAILED"
     assert chain[2][1]["error_class"] == "approval_bound"
+
+
+async def test_the_gate_is_told_that_containment_holds_a_write_too(postgres: Postgres, tmp_path: Path) -> None:
+    dsn, gate = postgres.create_database(TABLES), ToldGate()
+    gate.on_ask = approve
+
+    async def note() -> None:
+        await trio.lowlevel.checkpoint()
+
+    text = policy_text(more="taint: {sources: [log], contain: {writes: hold}}\n")
+    async with held(gate, dsn, tmp_path, text) as there:
+        await there.query()
+        assert gate.asked[-1].contained  # nowhere is kept who has read what
+        taints = KeptTaints(tmp_path / "taints.json", by_token=False, was_kept=False, note=note)
+        there.gateway.containing = Containing(taints)
+        await there.query()
+        assert not gate.asked[-1].contained
+        await there.query("INSERT INTO accounts (id, owner) SELECT 9000 + id, said FROM log WHERE id = 1")
+        assert gate.asked[-1].contained  # it carries foreign text itself
+        await there.query("SELECT said FROM log")
+        await there.query()
+        assert gate.asked[-1].contained
+    assert len(gate.asked) == 4

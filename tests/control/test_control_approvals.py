@@ -296,6 +296,7 @@ async def test_a_grant_for_a_shape_approves_what_differs_in_constants_alone_with
         world.ask("DELETE FROM orders WHERE id = 2", mcp_token_id=None),
         world.ask("DELETE FROM orders WHERE id = 3", preview=Preview(4)),
         world.ask("DELETE FROM orders WHERE id = 4", write_class="whole_table_writes"),
+        world.ask("DELETE FROM orders WHERE id = 4", contained=True),  # by now its agent has read foreign text
     ):
         assert isinstance(await asked(world, other), Pending)
     assert isinstance(await asked(world, world.ask("DELETE FROM orders WHERE id = 5")), Approved)

@@ -147,7 +147,8 @@ class _Deciding:
         if not terms.shape_grants:
             raise Refusal(403, "this project's terms allow no grants for shapes of statements")
         if shape is None:
-            raise Refusal(409, "there is no grant for a shape of this statement: it is no plain change of rows, or too long")
+            why = "its agent has read foreign text" if ask.contained else "it is no plain change of rows, or too long"
+            raise Refusal(409, f"there is no grant for a shape of this statement: {why}")
         if not await alone_approves(tx, project, terms, ask, found.requester, person.person_id):
             raise Refusal(409, "there is no grant for a shape of this statement: it takes more people than one to approve it")
         await tx.run(

@@ -79,8 +79,9 @@ class ShapeGrant(msgspec.Struct, frozen=True):
 
 
 def shape_of(ask: GateAsk) -> bytes | None:
-    """The shape of a statement that a grant can be for; None where there can be none."""
-    if ask.write_class != "row_changes" or len(ask.sql.encode("utf-8", "surrogatepass")) > SQL_BYTES:
+    """The shape of a statement that a grant can be for; None where there can be none: what an agent that has read foreign text
+    writes, each time a person looks at."""
+    if ask.contained or ask.write_class != "row_changes" or len(ask.sql.encode("utf-8", "surrogatepass")) > SQL_BYTES:
         return None
     text = redacted(ask.sql)
     return None if text is None else sha256(f"gatewayd shape 1\n{ask.effect}\n{text}".encode()).digest()
