@@ -13,7 +13,7 @@ from gatewayd.control.approvals.shown import pending
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Store
 from gatewayd.link.formats.requests import SentRequest
-from gatewayd.link.formats.verdicts import ApprovalVerdict, grant_sha256, read_verdict
+from gatewayd.link.formats.verdicts import ApprovalVerdict, TaintBody, grant_sha256, read_verdict
 from tests.control.browser import Browser
 from tests.control.conftest import Plane
 from tests.control.gateway_of_tests import TestGateway, now_ms
@@ -154,3 +154,16 @@ async def test_only_a_session_of_a_reviewer_on_our_own_page_decides(
     for form in bad:
         assert (await owner.post(f"/projects/{one_project.project}/approvals/{approval_id}/decide", form)).status_code == 400
     assert [each.id for each in (await pending(one_project.console, one_project.project)).requests] == [approval_id]
+
+
+async def test_who_decides_is_told_that_the_agent_has_read_a_source_of_foreign_text(
+    one_project: OneProject, owner: Browser
+) -> None:
+    gateway = await one_project.gateway()
+    ask = question(one_project)
+    found = await asked(gateway, ask)
+    here = f"/projects/{one_project.project}/approvals/{found.approval_id}"
+    assert "has read" not in (await owner.get(here)).text
+    await gateway.ask("taint", TaintBody("mark", "", gateway.rows.ulid(), "shop", "public.<b>tickets"))
+    page = (await owner.get(here)).text
+    assert "This agent has read <strong><bdi>shop:public.&lt;b&gt;tickets</bdi></strong>" in page

@@ -63,7 +63,7 @@ async def _one(call: Call) -> Answer:
         call, _ONE, request=request, before=before, statement=statement, effect=effect_of(request.ask),
         bound=bound_for(request.ask), stands=_mark(found, needs), is_own=is_own, is_asked=is_asked, needs=needs,
         own_vote=next((each for each in needs.votes if each.person_id == person_id), None), covered=covered, days=DAYS,
-        is_paused=call.project.state == "paused",
+        is_paused=call.project.state == "paused", tainted_by=found.tainted_by,
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ async def _one(call: Call) -> Answer:
     if found is None:
         raise Refusal(404, "there is nothing here")
     needs = needs_of(await stand(call.console, call.project, found.request))
-    return json(RequestWithNeeds(found.request, found.approved_before, needs))
+    return json(RequestWithNeeds(found.request, found.approved_before, found.tainted_by, needs))
 
 
 def cursor_of(call: Call, name: str, first: str) -> str:

@@ -17,6 +17,7 @@ from gatewayd.control.console import Console
 from gatewayd.control.projects.find import FIRST_ID
 from gatewayd.control.store.statement import Statement
 from gatewayd.control.store.store import Transaction
+from gatewayd.control.taint.grants import OF_GRANT, Taint, grant_key
 
 PAGE: Final = 50
 COUNTED: Final = 100
@@ -105,11 +106,20 @@ class ShownRequests(msgspec.Struct, frozen=True):
     next: str | None
 
 
+class ReadSource(msgspec.Struct, frozen=True):
+    """What taints whoever asks: `source` is `<database>:<table>`, whose rows hold other people's text."""
+
+    source: str
+    since_ms: int
+
+
 class OneRequest(msgspec.Struct, frozen=True):
-    """`approved_before`: the last request of the same fingerprint that was approved, to compare with."""
+    """`approved_before`: the last request of the same fingerprint that was approved, to compare with. `tainted_by`: the agent
+    has read it and nobody has cleared that, so the write may be what the text asked for."""
 
     request: ShownRequest
     approved_before: ShownRequest | None
+    tainted_by: ReadSource | None
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -156,9 +166,17 @@ async def one(console: Console, project_id: str, approval_id: str) -> OneRequest
             return None
         before = await tx.row(StoredRequest, APPROVED_BEFORE, project_id, found.fingerprint, found.approval_id)
         shown = await _shown(tx, project_id, [found] if before is None else [found, before], now_ms)
-        return OneRequest(shown[0], shown[1] if before is not None else None)
+        return OneRequest(shown[0], shown[1] if before is not None else None, await _tainted_by(tx, project_id, found))
 
     return await console.store.transaction(work)
+
+
+async def _tainted_by(tx: Transaction, project_id: str, found: StoredRequest) -> ReadSource | None:
+    """Gateways that are not linked keep their taints to themselves."""
+    if found.gateway_id is None:
+        return None
+    taint = await tx.row(Taint, OF_GRANT, project_id, grant_key(found.token_id or "", found.gateway_id))
+    return None if taint is None else ReadSource(taint.source, taint.tainted_ms)
 
 
 async def _page(tx: Transaction, project_id: str, found: Sequence[StoredRequest], now_ms: int, most: int) -> ShownRequests:
