@@ -75,7 +75,7 @@ async def add(call: Call, new: NewWebhook) -> tuple[str, str]:
         if project_id is not None and (
             not is_ulid(project_id) or await tx.row(Project, FIND_PROJECT, org_id, project_id) is None
         ):
-            raise Refusal(404, _NOTHING)
+            raise Refusal(404, "project: expected the id of a project of this organisation, or nothing for all")
         if int(await tx.value(channels.COUNT, org_id, MOST)) >= MOST:
             raise Refusal(409, f"there are {MOST} webhooks, which is the most; remove one first")
         await tx.run(
