@@ -33,8 +33,10 @@ from gatewayd.link.formats.bundle import Bundle, Seen
 from gatewayd.link.formats.documents import digest, read
 from gatewayd.link.formats.trust import Trust, fingerprint_of, first_trust, walked
 from tests.conftest import Postgres
-from tests.control.api import Api, project
+from tests.control.api import Api, api, console_of_plane, project
 from tests.control.browser import Browser
+
+__all__ = ["api", "console_of_plane"]
 
 SEALED = "postgresql://agent:very-secret-word@db.example.com/shop"
 
