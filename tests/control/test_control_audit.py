@@ -214,15 +214,16 @@ async def test_the_proof_of_one_query_holds_offline_under_the_gateway_s_own_head
     assert await open_findings(one_project) == []
 
 
-async def test_a_signed_head_that_the_rows_do_not_lead_to_is_found(one_project: OneProject) -> None:
+async def test_each_signed_head_that_the_rows_do_not_lead_to_is_found(one_project: OneProject) -> None:
     gateway = await one_project.gateway()
-    gateway.rows.query()
     forged = Rows(3, gateway.rows.tenant)
     forged.instance = gateway.rows.instance
-    forged.query()
-    await gateway.poll(note=forged.note(gateway.identity))
+    for _ in range(2):
+        gateway.rows.query()
+        forged.query()
+        await gateway.poll(note=forged.note(gateway.identity))
     await acked(gateway)
-    assert await open_findings(one_project) == ["head"]
+    assert await open_findings(one_project) == ["head", "head"]
 
 
 async def test_projections_are_held_without_their_text_and_marked(one_project: OneProject) -> None:

@@ -3,6 +3,7 @@ held already is
 compared leaf by leaf, what contradicts it is answered with a proof (docs/link-protocol.md, Audit push).
 """
 
+from collections.abc import Callable
 from datetime import date
 from typing import Final
 
@@ -105,11 +106,10 @@ async def _receive(console: Console, place: ProjectPlace, found: ReadRequest, bo
     origin = Origin(place.project_id, place.id, received_ms)
     batch = await trio.to_thread.run_sync(check_batch, body, origin, fingerprints)
     await keep_statements(console, place.project_id, list(batch.statements.values()))
-    finding_id = console.new_id()
     instance = (place.project_id, place.id, body.instance)
 
     async def work(tx: Transaction) -> _Taken:
-        return await _store(tx, place, instance, body, batch, day, received_ms, finding_id)
+        return await _store(tx, place, instance, body, batch, day, received_ms, console.new_id)
 
     try:
         taken = await console.store.transaction(work)
@@ -132,12 +132,12 @@ async def _store(
     batch: CheckedBatch,
     day: date,
     now_ms: int,
-    finding_id: str,
+    new_id: Callable[[], str],
 ) -> _Taken:
     """In one transaction: rows, leaves, head. Raises _Contradicted, _DoesNotFollow, RowsRefused."""
     head = await tx.row(HeldHead, FIND_LOCKED, *instance)
     if head is None:
-        head = await _begin(tx, place, instance, body, now_ms, finding_id)
+        head = await _begin(tx, place, instance, body, now_ms, new_id)
     if head.first_seq != body.first_seq:
         raise RowsRefused(f"first_seq: found {body.first_seq}, the instance began at {head.first_seq}")
     start = body.from_seq - body.first_seq
@@ -168,14 +168,14 @@ async def _store(
     await tiles.write(tx, instance, tiles.added(head.size, last, new.leaves))
     await add_rollup(tx, instance[0], summed(new.counted))
     await statement_days.add(tx, instance[0], day_number(day), new.calls)
-    await _compare_notes(tx, place, instance, head.size, tree, finding_id, now_ms)
+    await _compare_notes(tx, place, instance, head.size, tree, new_id, now_ms)
     if batch.erased:
         await erase(tx, instance, batch.erased, day)
     return _Taken(tree.size, tree.root())
 
 
 async def _begin(
-    tx: Transaction, place: ProjectPlace, instance: tiles.Instance, body: AuditBody, now_ms: int, finding_id: str
+    tx: Transaction, place: ProjectPlace, instance: tiles.Instance, body: AuditBody, now_ms: int, new_id: Callable[[], str]
 ) -> HeldHead:
     """An instance that nothing is held of: from its first row on, or from where both sides have lost what was before."""
     gap = CompactRange()
@@ -194,10 +194,10 @@ async def _begin(
         filled = {at: bytes((gap.size >> 8 * (at >> 56)) % tiles.TILE * HASH_BYTES) for at in tiles.edge(gap.size)}
         await tiles.write(tx, instance, filled)
         text = {"instance": name, "from": body.first_seq, "to": body.from_seq - 1}
-        await find_out(tx, place, "gap", text, finding_id, now_ms)
+        await find_out(tx, place, "gap", text, new_id(), now_ms)
     elif newest is not None and body.first_seq < newest.first_seq + newest.size:
         text = {"instance": newest.instance, "held_to": newest.first_seq + newest.size - 1, "from": body.first_seq, "new": name}
-        await find_out(tx, place, "fork", text, finding_id, now_ms)
+        await find_out(tx, place, "fork", text, new_id(), now_ms)
     await tx.run(SUPERSEDE, project_id, gateway_id, name, now_ms)
     return HeldHead(name, body.first_seq, gap.size, gap.root(), gap.encode(), now_ms)
 
@@ -215,7 +215,7 @@ async def _compare_notes(
     instance: tiles.Instance,
     before: int,
     tree: CompactRange,
-    finding_id: str,
+    new_id: Callable[[], str],
     now_ms: int,
 ) -> None:
     """Heads that the gateway signed over rows which have come now."""
@@ -223,7 +223,7 @@ async def _compare_notes(
         root = await tiles.root_at(tx, instance, kept.size)
         if kept.head.root != root:
             text = {"instance": instance[2], "size": kept.size}
-            await find_out(tx, place, "head", text, finding_id, now_ms)
+            await find_out(tx, place, "head", text, new_id(), now_ms)
 
 
 async def _conflict(console: Console, place: ProjectPlace, found: ReadRequest, body: AuditBody, seq: int) -> Reply:
