@@ -72,7 +72,7 @@ async def test_a_large_tree_sets_off_no_full_collection() -> None:
         if phase == "start" and info["generation"] == 2:
             full.append(threading.get_ident())
 
-    sql = "SELECT id FROM users WHERE " + " OR ".join(f"lower(name) = 'x{number}'" for number in range(8000))
+    sql = "SELECT id FROM users WHERE " + " OR ".join(f"lower(name) = 'x{number}'" for number in range(7000))
     before = gc.get_threshold(), sys.getswitchinterval()
     idents: list[int] = []
 
